@@ -31,4 +31,31 @@ dlsym:
     .cfi_endproc
     .size   dlsym, .-dlsym
 
+// dlopen as programs see it. Not C for the same reason: the C library's looks from where it is called.
+//
+//   void* dlopen(const char* path, int mode)
+//     = gpuslice_look_at_dlopen(path, mode), then the C library's
+
+    .globl  dlopen
+    .type   dlopen, @function
+dlopen:
+    .cfi_startproc
+    endbr64
+    pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call    gpuslice_look_at_dlopen
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    jmpq    *gpuslice_next_dlopen(%rip)
+    .cfi_endproc
+    .size   dlopen, .-dlopen
+
     .section .note.GNU-stack,"",@progbits

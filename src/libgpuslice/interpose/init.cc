@@ -20,6 +20,7 @@
 #include "libgpuslice/memory/physical_memory.h"
 #include "libgpuslice/memory/pools.h"
 #include "libgpuslice/modules/modules.h"
+#include "libgpuslice/process/bypassing_libraries.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/joining.h"
@@ -88,6 +89,7 @@ void start_client_if_initialised() {
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
   Contexts::end_before_driver();
+  g_before_deep_binding = [] { join_all(); };
   Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
   Client::get().set_tick([] {
     CompileQueue::get().tick();

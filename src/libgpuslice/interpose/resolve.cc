@@ -1,10 +1,11 @@
-// Answers calls of our dlsym (dlsym_*.S). Every library of the process may call it before anything of ours is
-// initialised, so this is built like driver/dlsym.cc.
+// Answers calls of our dlsym and sees those of dlopen (dlsym_*.S). Every library of the process may call them before
+// anything of ours is initialised, so this is built like driver/dlsym.cc.
 #include <dlfcn.h>
 
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/front_ends/nvrtc.h"
 #include "libgpuslice/interpose/hooks.h"
+#include "libgpuslice/process/bypassing_libraries.h"
 
 extern "C" {
 
@@ -27,6 +28,15 @@ __attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const
   if (!wrapper) return nullptr;
   void* real = special ? gpuslice::libcuda_function(name) : gpuslice::real_dlsym(handle, name);
   return real ? wrapper : nullptr;
+}
+
+__attribute__((visibility("hidden"))) void* (*gpuslice_next_dlopen)(const char*, int) = nullptr;
+
+__attribute__((visibility("hidden"))) void gpuslice_look_at_dlopen(const char* path, int mode) {
+  if (!gpuslice_next_dlopen) {
+    gpuslice_next_dlopen = reinterpret_cast<decltype(gpuslice_next_dlopen)>(gpuslice::real_dlsym(RTLD_NEXT, "dlopen"));
+  }
+  if (path && (mode & RTLD_DEEPBIND)) gpuslice::note_deep_binding();
 }
 
 }  // extern "C"

@@ -15,6 +15,8 @@ constexpr std::string_view kBypassingLibraries[] = {"libnvcuvid.so",    "libnvid
                                                     "libnvoptix.so",    "libnvidia-opticalflow.so",
                                                     "libEGL_nvidia.so", "libGLX_nvidia.so"};
 
+constinit std::atomic<bool> g_deeply_bound{false};
+
 bool bypasses(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
   return std::any_of(std::begin(kBypassingLibraries), std::end(kBypassingLibraries),
@@ -40,7 +42,15 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
 
 }  // namespace
 
+constinit std::atomic<void (*)()> g_before_deep_binding{nullptr};
+
+void note_deep_binding() {
+  g_deeply_bound.store(true);
+  if (const auto before = g_before_deep_binding.load()) before();
+}
+
 bool bypassing_library_loaded(std::uint64_t now_ns) {
+  if (g_deeply_bound.load(std::memory_order_relaxed)) return true;
   // number of libraries loaded so far << 1 | whether a bypassing library is among them
   static std::atomic<std::uint64_t> known{0};
   static std::atomic<std::uint64_t> next_look_ns{0};

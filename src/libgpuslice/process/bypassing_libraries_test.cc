@@ -27,5 +27,13 @@ TEST(BypassingLibraries, AreNoticedWhenTheyAreLoaded) {
   std::filesystem::remove(copy);
 }
 
+TEST(BypassingLibraries, IsToldBeforeOneIsBoundDeeply) {
+  static bool told = false;
+  g_before_deep_binding = [] { told = true; };
+  note_deep_binding();
+  EXPECT_TRUE(told);
+  EXPECT_TRUE(bypassing_library_loaded(0)) << "at once, whenever it last looked";
+}
+
 }  // namespace
 }  // namespace gpuslice

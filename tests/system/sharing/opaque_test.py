@@ -152,6 +152,34 @@ for line in sys.stdin:
 )
 
 
+# Each second launch of a stream is a plugin's, which finds its own symbols first. It is loaded behind the first one.
+WITH_PLUGIN = PROGRAM.replace('call("cuLaunchKernel", function, BLOCKS', 'launch(number, function, BLOCKS').replace(
+    "for line in sys.stdin:\n",
+    """plugin = None
+def launch(number, *arguments):
+    global plugin
+    if number % 2 == 1: return call("cuLaunchKernel", *arguments)
+    if not plugin: plugin = ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
+    kernel, blocks, _, _, threads, _, _, _, on, parameters, _ = arguments
+    if plugin.plugin_launch(kernel, blocks, threads, on, parameters) != 0: raise SystemExit("the plugin's launch")
+for line in sys.stdin:
+    if line == "by turns\\n":
+        on = stream("non-blocking")
+        call("cuMemsetD32Async", values, 1, SIZE(BLOCKS), on)
+        expected = 1
+        for number in range(1, 21):
+            append(on, number, 1_000_000)
+            expected = (expected * 31 + number) % 2**32
+        call("cuStreamSynchronize", on)
+        got = (ctypes.c_uint32 * BLOCKS)()
+        call("cuMemcpyDtoH_v2", got, values, BYTES)
+        print(sum(value != expected for value in got), flush=True)
+        continue
+""",
+    1,
+).replace("import sys\n", "import os, sys\n", 1)
+
+
 class Opaque(instance.SystemTest):
     warp_instruction_ns = 0
 
@@ -274,6 +302,15 @@ class Opaque(instance.SystemTest):
         instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == 2, "the grant")
         self.assertEqual(program.ask("beside"), str(CUDA_ERROR_NOT_READY))
         instance.wait_until(lambda: "may wait for the program" in self.why(program), "it to be said")
+
+    def test_a_plugin_with_symbols_of_its_own_keeps_the_order_of_streams(self):
+        """Its launches are not seen, and not confined."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", MOST)
+        plugin = repr(str(instance.DRIVER_PROGRAMS / "plugin.so"))
+        program = self.start_program("s", WITH_PLUGIN.replace("sys.argv[1]", plugin))
+        for _ in range(3):
+            self.assertEqual(program.ask("by turns"), "0")
 
     def test_two_slices_share_no_sm(self):
         self.start_daemon()
