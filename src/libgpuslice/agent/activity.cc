@@ -1,9 +1,7 @@
 #include "libgpuslice/agent/activity.h"
 
-#include <algorithm>
 #include <new>
 
-#include "base/sm_range.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/driver.h"
@@ -20,10 +18,7 @@ constexpr std::chrono::milliseconds kWhileLent{20};
 
 }  // namespace
 
-Activity& Activity::get() {
-  static auto* instance = new Activity;  // programs launch in destructors too
-  return *instance;
-}
+constinit Activity Activity::instance_;
 
 int Activity::free_device() {
   CUdevice device = -1;
@@ -31,20 +26,14 @@ int Activity::free_device() {
   if (!d.cuCtxGetDevice || d.cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
   const ipc::Grant* grant = Client::get().grant(device);
   if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
-  // With other values the agent sets time slices, which needs a managed context.
-  const std::uint32_t slice = ipc::load(grant->time_slice_us);
-  if (slice != 0 && slice != ipc::kDriversTimeSlice && !Contexts::current()) return -1;
+  if (!leaves_time_slices(*grant) && !Contexts::current()) return -1;
   return device;
 }
 
-void Activity::launched(int index, std::uint64_t blocks) {
-  Device& device = devices_[static_cast<std::size_t>(index)];
-  device.launches.fetch_add(1, std::memory_order_relaxed);
-  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, gpuctl::kMaxSms));
-  if (most > device.blocks.load(std::memory_order_relaxed)) device.blocks.store(most, std::memory_order_relaxed);
-  if (device.at_work.load(std::memory_order_relaxed) || device.at_work.exchange(true)) return;
+void Activity::begin_work(int index, std::uint32_t blocks) {
+  if (devices_[static_cast<std::size_t>(index)].at_work.exchange(true)) return;
   any_.store(true, std::memory_order_relaxed);
-  publish(index, std::max(most, 1u));
+  publish(index, std::max(blocks, 1u));
   if (ipc::load(Client::get().grant(index)->flags) & ipc::kReportWork) Client::get().kick();
 }
 

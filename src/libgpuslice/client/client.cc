@@ -87,7 +87,7 @@ void Client::take_locked(Attachment attachment, ipc::Connection connection) {
   connection_ = std::make_unique<ipc::Connection>(std::move(connection));
   stubs_.push_back(std::move(attachment.page));
   ipc::store(stubs_.back()->beat, 1u);
-  stub_.store(stubs_.back().get(), std::memory_order_release);
+  g_launch_words.page.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
   if (stay_ != Stay::kHere) ipc::store(stubs_.back()->leaving, 1u);
   // The descriptor keeps its number, because another thread may be about to write to it.
@@ -143,6 +143,7 @@ void Client::start(std::vector<std::string> device_uuids, std::vector<int> mps_s
   {
     std::lock_guard lock(mutex_);
     if (started_ || !wanted()) return;
+    g_launch_words.one_device = device_uuids.size() == 1;
     introduction_.device_uuids = std::move(device_uuids);
     introduction_.mps_sms = std::move(mps_sms);
     const auto body = [](void* client) -> void* {
@@ -293,6 +294,7 @@ void Client::come_back() {
 }
 
 void Client::forget_after_fork() {
+  g_launch_words.page = nullptr;
   // The parent's threads do not exist here and may have held the mutex, so a new object replaces this one.
   new (this) Client;
 }

@@ -20,6 +20,7 @@
 #include "ipc/types.h"
 #include "libgpuslice/client/attachment.h"
 #include "libgpuslice/client/reconnect.h"
+#include "libgpuslice/process/launch_words.h"
 
 namespace gpuslice {
 
@@ -62,7 +63,7 @@ class Client {
   std::string slice() const;
 
   /// The stub page in force; null if there never was one. Pages are never unmapped, so the pointer stays valid.
-  gpuctl::ipc::Stub* stub() const { return stub_.load(std::memory_order_acquire); }
+  gpuctl::ipc::Stub* stub() const { return g_launch_words.page.load(std::memory_order_acquire); }
 
   /// How long a subgrid of a kernel in sliced form should take (ipc::Stub::subgrid_us); 0: kernels have workers.
   std::chrono::microseconds subgrid_time() const;
@@ -144,7 +145,6 @@ class Client {
   std::atomic<bool> wanted_{false};
   std::atomic<Stay> stay_{Stay::kHere};
   std::atomic<bool> comes_back_{false};  ///< the thread is to attach at once
-  std::atomic<gpuctl::ipc::Stub*> stub_{nullptr};
   std::atomic<int> kick_fd_{-1};
   std::atomic<KernelSource> kernel_source_{nullptr};
   std::atomic<Tick> tick_{nullptr};

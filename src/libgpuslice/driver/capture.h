@@ -10,7 +10,10 @@ bool capturing(CUstream stream);
 
 /// The handle of the legacy or the per-thread default stream if `stream` is 0, depending on the called variant; else
 /// `stream`.
-CUstream explicit_stream(CUstream stream, bool per_thread);
+inline CUstream explicit_stream(CUstream stream, bool per_thread) {
+  if (stream) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
 
 /// Whether a capture is under way.
 bool capturing_anything();

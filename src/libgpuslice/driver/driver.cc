@@ -1,6 +1,7 @@
 #include "libgpuslice/driver/driver.h"
 
 #include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/process/own_threads.h"
 
 namespace gpuslice {
@@ -15,6 +16,8 @@ Driver load() {
 #define X(name) table.name = reinterpret_cast<decltype(table.name)>(real_dlsym(library, #name));
 #include "libgpuslice/driver/driver_functions.inc"
 #undef X
+  g_launch_words.launch.store(table.cuLaunchKernel, std::memory_order_release);
+  g_launch_words.launch_ex.store(table.cuLaunchKernelEx, std::memory_order_release);
   return table;
 }
 

@@ -18,6 +18,7 @@
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
 #include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -33,6 +34,31 @@ constexpr char kByParts[] = "while no SM has to be given back";
 /// architecture.
 bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
+}
+
+/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing has
+/// to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache line
+/// for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
+[[gnu::always_inline]] inline bool goes_as_it_came(CUfunction function, CUstream stream, std::uint64_t blocks) {
+  const LaunchWords& words = g_launch_words;
+  const gpuctl::ipc::Stub* page = words.page.load(std::memory_order_acquire);
+  if (!page || !words.one_device.load(std::memory_order_relaxed) ||
+      words.captures.load(std::memory_order_relaxed) > 0 || !words.nothing_open() ||
+      words.memory_ran_out.load(std::memory_order_relaxed))
+    return false;
+  const gpuctl::ipc::Grant& grant = page->grant[0];
+  const std::uint32_t flags = gpuctl::ipc::load(grant.flags);
+  if ((flags & gpuctl::ipc::kFree) == 0 || !Activity::leaves_time_slices(grant) ||
+      !StreamPriorities::follows(stream, flags))
+    return false;
+  const RecentKernel* known = Kernels::find_recent(function);
+  if (!known) return false;
+  if (KernelInfo* kernel = known->kernel) {
+    kernel->count_launch();
+    kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
+  }
+  Activity::get().launched(0, blocks);
+  return true;
 }
 
 /// `why`: as for Context::launch(). `original`: the launch in its original form.
@@ -93,7 +119,7 @@ KernelInfo* find_unknown(CUfunction function) {
 
 /// `plain(stream, priority)` makes the driver's call, with that priority if there is one.
 template <class Plain>
-CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
+[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
                 void** params, void** extra, Plain plain) {
   const CUstream stream = config.stream;
   if (!Client::get().wanted()) return plain(stream, std::nullopt);
@@ -173,7 +199,13 @@ CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int pr
   return driver().cuLaunchKernelEx(&config, f, params, extra);
 }
 
-CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+/// The driver's function, which is loaded by the time that a launch goes as it came.
+template <class Function>
+Function as_it_came(const std::atomic<Function>& function) {
+  return function.load(std::memory_order_relaxed);
+}
+
+[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                        unsigned shared, CUstream stream, void** params, void** extra) {
   if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
@@ -201,10 +233,14 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 }
 
 CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra, bool per_thread) {
-  if (!driver().cuLaunchKernelEx) return CUDA_ERROR_NOT_INITIALIZED;
-  if (!config) return driver().cuLaunchKernelEx(config, f, params, extra);
+  const auto plain = driver().cuLaunchKernelEx;
+  if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!config) return plain(config, f, params, extra);
   CUlaunchConfig c = *config;
   c.hStream = explicit_stream(c.hStream, per_thread);
+  if (!asked_priority(c.attrs, c.numAttrs) &&
+      goes_as_it_came(f, c.hStream, std::uint64_t{c.gridDimX} * c.gridDimY * c.gridDimZ)) [[likely]]
+    return plain(&c, f, params, extra);
   return launch(f,
                 {.grid = {c.gridDimX, c.gridDimY, c.gridDimZ},
                  .block = {c.blockDimX, c.blockDimY, c.blockDimZ},
@@ -213,7 +249,7 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** par
                 c.attrs, c.numAttrs, params, extra, [&](CUstream where, std::optional<int> priority) {
                   c.hStream = where;
                   if (priority) return launch_with(c.attrs, c.numAttrs, *priority, f, c, params, extra);
-                  return driver().cuLaunchKernelEx(&c, f, params, extra);
+                  return plain(&c, f, params, extra);
                 });
 }
 
@@ -224,11 +260,17 @@ using namespace gpuslice;
 
 GPUSLICE_HOOK cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                              unsigned shared, CUstream stream, void** params, void** extra) {
-  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, false), params, extra);
+  stream = explicit_stream(stream, false);
+  if (goes_as_it_came(f, stream, std::uint64_t{gx} * gy * gz)) [[likely]]
+    return as_it_came(g_launch_words.launch)(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }
 GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                   unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
-  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, explicit_stream(stream, true), params, extra);
+  stream = explicit_stream(stream, true);
+  if (goes_as_it_came(f, stream, std::uint64_t{gx} * gy * gz)) [[likely]]
+    return as_it_came(g_launch_words.launch)(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }
 GPUSLICE_HOOK cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
   return launch_kernel_ex(config, f, params, extra, false);

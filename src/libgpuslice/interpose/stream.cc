@@ -11,6 +11,7 @@
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/joining_functions.h"
 #include "libgpuslice/kernels/guard.h"
+#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
@@ -20,7 +21,7 @@ namespace gpuslice {
 
 namespace {
 
-std::atomic<int> g_captures{0};
+std::atomic<int>& g_captures = g_launch_words.captures;
 std::shared_mutex g_beginning;  // held exclusively while a capture begins
 
 }  // namespace
@@ -43,11 +44,6 @@ NoCapture::NoCapture() {
 
 NoCapture::~NoCapture() {
   g_beginning.unlock_shared();
-}
-
-CUstream explicit_stream(CUstream stream, bool per_thread) {
-  if (stream) return stream;
-  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "ipc/stub.h"
 #include "libgpuslice/driver/driver.h"
@@ -11,20 +12,23 @@ namespace gpuslice {
 
 namespace {
 
-/// The last kernels this thread launched, so that find() in a loop over a few kernels takes no lock.
-struct RecentKernels {
-  static constexpr std::size_t kWays = 8;
-  std::uint64_t generation = 0;
-  std::array<const void*, kWays> handles{};
-  std::array<KernelInfo*, kWays> kernels{};
+/// Owns t_recent_kernels. Programs launch in destructors of their threads too.
+struct RecentOwner {
+  RecentKernels* kernels = new RecentKernels;
+  ~RecentOwner() {
+    t_recent_kernels = nullptr;
+    delete std::exchange(kernels, nullptr);
+  }
 };
 
-std::size_t way_of(const void* handle) {
-  auto bits = reinterpret_cast<std::uintptr_t>(handle);
-  return ((bits >> 4) ^ (bits >> 9) ^ (bits >> 15)) % RecentKernels::kWays;
+RecentKernels* recent_kernels() {
+  static thread_local RecentOwner owner;
+  return t_recent_kernels = owner.kernels;
 }
 
 }  // namespace
+
+thread_local constinit RecentKernels* t_recent_kernels = nullptr;
 
 std::uint64_t hash_of(KernelInfo& kernel) {
   std::uint64_t hash = kernel.hash.load(std::memory_order_relaxed);
@@ -59,20 +63,20 @@ Kernels& Kernels::get() {
 void Kernels::add(const void* handle, std::shared_ptr<KernelInfo> kernel) {
   std::unique_lock lock(mutex_);
   by_handle_[handle] = std::move(kernel);
-  ++generation_;
+  ++g_launch_words.kernels;
 }
 
-KernelInfo* Kernels::find(const void* handle) {
-  static thread_local RecentKernels recent;
-  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
-  if (recent.generation != generation) recent = {.generation = generation};
-  const std::size_t way = way_of(handle);
-  if (recent.handles[way] == handle) return recent.kernels[way];
+KernelInfo* Kernels::find_locked(const void* handle) {
+  RecentKernels* recent = recent_kernels();
   std::shared_lock lock(mutex_);
+  const std::uint32_t generation = g_launch_words.kernels.load(std::memory_order_relaxed);
   auto found = by_handle_.find(handle);
   KernelInfo* kernel = found == by_handle_.end() ? nullptr : found->second.get();
-  recent.handles[way] = handle;
-  recent.kernels[way] = kernel;
+  if (recent) {
+    RecentKernels::Line& line = recent->lines[RecentKernels::line_of(handle)];
+    if (line[0].generation == generation && line[0].handle != handle) line[1] = line[0];
+    line[0] = {handle, kernel, generation};
+  }
   return kernel;
 }
 
@@ -96,7 +100,7 @@ void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
   std::erase_if(by_handle_, [&](const auto& entry) {
     return std::find(kernels.begin(), kernels.end(), entry.second) != kernels.end();
   });
-  ++generation_;
+  ++g_launch_words.kernels;
 }
 
 namespace {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ipc/types.h"
+#include "libgpuslice/process/launch_words.h"
 
 namespace gpuslice {
 
@@ -66,17 +67,30 @@ struct Instance {
   std::uint32_t skipped = 0;  ///< launches in original form since the last measured one. Guarded by the context's mutex
 };
 
-/// One kernel of one loaded image.
-struct KernelInfo {
-  std::string name;
-  std::string module;  ///< short label of the image
+/// One kernel of one loaded image. What a launch in original form needs comes first, on one cache line.
+struct alignas(64) KernelInfo {
+  std::atomic<std::uint64_t> launches{0};
+  /// Why its last launch in original form kept that form, as the text that follows "launched" in `gpuctl explain`.
+  std::atomic<const char*> original_launch{nullptr};
+  /// For its latest launch that could not be evicted: to how many SMs of a green context it was confined, or why it was
+  /// not (opaque.h).
+  std::atomic<std::uint32_t> confined_sms{0};
+  std::atomic<std::uint32_t> own_cluster{0};  ///< own_cluster(), once asked for
+  std::atomic<const char*> anywhere{nullptr};
+  std::atomic<const char*> unlimited{nullptr};  ///< or why it did not even wait for a grant
+  std::atomic<bool> changed{true};              ///< since the last report to the daemon
   /// It has a persistent, guarded or sliced form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
-  bool guarded = false;  ///< each worker runs one block-task
-  bool sliced = false;   ///< that form is the sliced one: it is launched in subgrids (launch_in_subgrids.cc)
+  bool guarded = false;                  ///< each worker runs one block-task
+  bool sliced = false;                   ///< that form is the sliced one: it is launched in subgrids
+  bool blocks_wait = false;              ///< blocks_may_wait() for its name
+  bool is_library_kernel = false;        ///< its handle is a CUkernel
+  std::atomic<bool> may_get_form{true};  ///< false once it is known that `background` brings none
   /// The background forms of its image, as they were known when the kernel became known; null: none will come.
   std::shared_ptr<BackgroundForms> background;
-  std::atomic<bool> may_get_form{true};  ///< false once it is known that `background` brings none
+
+  std::string name;
+  std::string module;                    ///< short label of the image
   std::string reason;                    ///< why it has this form; one line
   std::vector<Parameter> params;         ///< the program's parameters, without LaunchArgs
   std::uint32_t args_offset = 0;         ///< of LaunchArgs, or SubgridArgs, in that form's parameter block
@@ -86,26 +100,12 @@ struct KernelInfo {
   CUkernel persistent_kernel = nullptr;  ///< set if the image is loaded as a library
   /// Set if the image is loaded as a module, which belongs to one context.
   CUfunction persistent_function = nullptr;
-  bool blocks_wait = false;                             ///< blocks_may_wait() for its name
-  bool is_library_kernel = false;                       ///< its handle is a CUkernel
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it last kept its original form in a graph
 
-  /// Why its last launch in original form kept that form, as the text that follows "launched" in `gpuctl explain`.
-  std::atomic<const char*> original_launch{nullptr};
-
-  /// For its latest launch that could not be evicted: to how many SMs of a green context it was confined, or why it was
-  /// not (opaque.h).
-  std::atomic<std::uint32_t> confined_sms{0};
-  std::atomic<const char*> anywhere{nullptr};
-  std::atomic<const char*> unlimited{nullptr};  ///< or why it did not even wait for a grant
-
-  std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> hash{0};   ///< hash_of(), once asked for
   std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were timed (launch_timer.h)
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
-  std::atomic<std::uint32_t> own_cluster{0};  ///< own_cluster(), once asked for
-  std::atomic<bool> changed{true};            ///< since the last report to the daemon
 
   void count_launch() {
     launches.fetch_add(1, std::memory_order_relaxed);
@@ -131,6 +131,27 @@ std::uint32_t dynamic_shared(const KernelInfo& kernel, std::uint32_t bytes);
 /// KernelInfo::mutex.
 void apply_attribute(Instance& instance, CUfunction_attribute attribute, int value);
 
+/// What find() answered to this thread, and the value of LaunchWords::kernels at that time.
+struct RecentKernel {
+  const void* handle = nullptr;
+  KernelInfo* kernel = nullptr;
+  std::uint32_t generation = 0;
+};
+
+/// Of one thread. Each handle has one cache line, which two handles share.
+struct RecentKernels {
+  struct alignas(64) Line : std::array<RecentKernel, 2> {};
+  static constexpr std::size_t kLines = 256;  // a large network has some hundred kernels
+  std::array<Line, kLines> lines{};
+
+  static std::size_t line_of(const void* handle) {
+    return (reinterpret_cast<std::uintptr_t>(handle) >> 4) * 0x9e3779b97f4a7c15u >> 56;
+  }
+  const Line& of(const void* handle) const { return lines[line_of(handle)]; }
+};
+/// Null: this thread asked for nothing, or ends.
+extern __attribute__((tls_model("initial-exec"))) thread_local constinit RecentKernels* t_recent_kernels;
+
 /// All kernels of this process. Any thread. find() is on the launch path and usually takes no lock.
 class Kernels {
  public:
@@ -138,7 +159,19 @@ class Kernels {
 
   void add(const void* handle, std::shared_ptr<KernelInfo> kernel);
   /// The kernel with this CUfunction or CUkernel, or null. Valid until its image is unloaded.
-  KernelInfo* find(const void* handle);
+  KernelInfo* find(const void* handle) {
+    if (const RecentKernel* recent = find_recent(handle)) return recent->kernel;
+    return find_locked(handle);
+  }
+  /// The answer of find() if this thread asked for it lately; null: it did not. Takes no lock, and never throws.
+  static const RecentKernel* find_recent(const void* handle) {
+    const RecentKernels* recent = t_recent_kernels;
+    if (!recent) return nullptr;
+    const std::uint32_t generation = g_launch_words.kernels.load(std::memory_order_acquire);
+    for (const RecentKernel& one : recent->of(handle))
+      if (one.handle == handle && one.generation == generation) return &one;
+    return nullptr;
+  }
   std::shared_ptr<KernelInfo> find_shared(const void* handle);
   /// Kernels of this name in images loaded as libraries, with their handles. Some handles are CUkernels; others are the
   /// functions that those have in a context.
@@ -153,9 +186,10 @@ class Kernels {
   void forget_after_fork();
 
  private:
+  KernelInfo* find_locked(const void* handle);
+
   std::shared_mutex mutex_;
   std::unordered_map<const void*, std::shared_ptr<KernelInfo>> by_handle_;
-  std::atomic<std::uint64_t> generation_{1};
 };
 
 }  // namespace gpuslice

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/launch_words.h"
 
 namespace gpuslice {
 
@@ -18,7 +19,10 @@ MemoryReserve<kReserveBytes> g_reserve;  // zero at load, without a constructor 
 void* or_from_reserve(void* memory, std::size_t size, std::size_t alignment) {
   if (memory) return memory;
   if (!memory_ran_out()) debug("the system gives no memory: from here on kernels keep their original form");
-  if (void* reserved = g_reserve.take(size, alignment)) return reserved;
+  if (void* reserved = g_reserve.take(size, alignment)) {
+    g_launch_words.memory_ran_out.store(true, std::memory_order_relaxed);
+    return reserved;
+  }
   throw std::bad_alloc();
 }
 
@@ -29,7 +33,7 @@ void give_back(void* memory) noexcept {
 }  // namespace
 
 bool memory_ran_out() noexcept {
-  return g_reserve.touched();
+  return g_launch_words.memory_ran_out.load(std::memory_order_relaxed);
 }
 
 }  // namespace gpuslice

@@ -21,12 +21,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/series.h"
 
 namespace gpuslice {
 
 /// Number of open lanes in this process.
-extern std::atomic<int> g_open_lanes;
+inline constinit std::atomic<int>& g_open_lanes = g_launch_words.open_lanes;
 
 struct Lane;
 
@@ -75,6 +76,8 @@ class Following {
 /// it; else in `other`. Any thread.
 template <class Call>
 CUresult follow(CUstream stream, Call call) {
+  if (g_launch_words.nothing_open()) [[likely]]
+    return call(nullptr);
   let_series_end(stream);
   if (g_open_lanes.load(std::memory_order_acquire) == 0) return call(nullptr);
   Following following(stream);

@@ -16,8 +16,6 @@
 
 namespace gpuslice {
 
-std::atomic<int> g_open_lanes{0};
-
 namespace {
 
 using namespace std::chrono_literals;

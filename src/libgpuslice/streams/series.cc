@@ -11,8 +11,6 @@
 
 namespace gpuslice {
 
-std::atomic<int> g_open_series{0};
-
 /// Nothing here allocates memory, so nothing throws in the program's calls.
 struct SeriesList {
   std::mutex mutex;

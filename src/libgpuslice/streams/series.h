@@ -11,11 +11,12 @@
 #include <atomic>
 
 #include "libgpuslice/driver/stream_key.h"
+#include "libgpuslice/process/launch_words.h"
 
 namespace gpuslice {
 
 /// Number of open series in this process.
-extern std::atomic<int> g_open_series;
+inline constinit std::atomic<int>& g_open_series = g_launch_words.open_series;
 
 /// Notes a series while it lives. Of a stream there is one at a time.
 class OpenSeries {

@@ -43,6 +43,8 @@ CUresult set_level(CUstream stream, int level) {
 
 }  // namespace
 
+thread_local constinit StreamPriorities::Followed StreamPriorities::t_followed{};
+
 StreamPriorities& StreamPriorities::get() {
   static auto* instance = new StreamPriorities;  // programs launch in destructors too
   return *instance;
@@ -57,11 +59,13 @@ void StreamPriorities::made(CUstream stream, int own) {
   if (!Client::get().wanted()) return;
   const PriorityBand band = current_band();
   std::lock_guard lock(mutex_);
+  ++g_launch_words.streams;
   streams_[stream_key(stream)] = {.own = own, .band = band};
 }
 
 void StreamPriorities::copied(CUstream to, CUstream from) {
   std::lock_guard lock(mutex_);
+  ++g_launch_words.streams;
   const auto found = streams_.find(stream_key(from));
   if (found == streams_.end())
     streams_.erase(stream_key(to));
@@ -71,6 +75,7 @@ void StreamPriorities::copied(CUstream to, CUstream from) {
 
 void StreamPriorities::destroyed(CUstream stream) {
   std::lock_guard lock(mutex_);
+  ++g_launch_words.streams;
   streams_.erase({stream, 0});
 }
 
@@ -82,8 +87,9 @@ std::optional<int> StreamPriorities::own(CUstream stream) {
 
 std::optional<int> StreamPriorities::before_launch(CUstream handle) {
   const PriorityBand band = current_band();
-  if (band == PriorityBand{} && !used_.load(std::memory_order_relaxed)) return std::nullopt;
-  used_.store(true, std::memory_order_relaxed);
+  std::atomic<bool>& used = g_launch_words.bands_used;
+  if (band == PriorityBand{} && !used.load(std::memory_order_relaxed)) return std::nullopt;
+  used.store(true, std::memory_order_relaxed);
   let_series_end(handle);
   std::lock_guard lock(mutex_);
   const auto [entry, added] = streams_.try_emplace(stream_key(handle));
@@ -95,10 +101,14 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
     stream.level = banded(stream.own, band, device_range());
     const CUresult result = set_level(handle, stream.level);
     stream.by_launch = result != CUDA_SUCCESS;
+    ++g_launch_words.streams;
     debug("stream %p: priority %d of the program is %d on the GPU, of rank %u of %u (%d)", static_cast<void*>(handle),
           stream.own, stream.level, band.rank, band.count, result);
   }
-  return stream.by_launch ? std::optional(stream.level) : std::nullopt;
+  if (stream.by_launch) return stream.level;
+  if (stream.band == band)
+    t_followed = {handle, ipc::pack_band(band), g_launch_words.streams.load(std::memory_order_relaxed)};
+  return std::nullopt;
 }
 
 BandedLevel StreamPriorities::banded_now(int level) const {
@@ -124,6 +134,7 @@ StreamPriorities::Lent::~Lent() {
 }
 
 void StreamPriorities::forget_after_fork() {
+  ++g_launch_words.streams;
   new (&get()) StreamPriorities;
 }
 

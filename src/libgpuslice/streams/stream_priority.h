@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "libgpuslice/driver/stream_key.h"
+#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/priority_band.h"
 
 namespace gpuslice {
@@ -45,6 +46,14 @@ class StreamPriorities {
   /// Called before a launch; not while the stream is captured. Makes the stream follow the band. Returns the priority
   /// that the launch itself must carry, if the driver does not accept it for the stream.
   std::optional<int> before_launch(CUstream stream);
+  /// Whether before_launch() would change nothing and return nothing, as far as this thread knows without a lock.
+  /// `flags`: Grant::flags.
+  static bool follows(CUstream stream, std::uint32_t flags) {
+    const std::uint32_t band = flags & gpuctl::ipc::kBandMask;
+    if (band <= gpuctl::ipc::pack_band({}) && !g_launch_words.bands_used.load(std::memory_order_relaxed)) return true;
+    return t_followed.stream == stream && t_followed.band == band &&
+           t_followed.generation == g_launch_words.streams.load(std::memory_order_acquire);
+  }
 
   /// While it lives, the stream has the priority that `level` stands for, in the band of now. Where the stream itself
   /// would have had that level, its own priority holds. before_launch() comes first; not while the stream is captured.
@@ -70,9 +79,16 @@ class StreamPriorities {
     int level = 0;                   ///< used with by_launch
   };
 
+  /// A stream that follows a band, and the value of LaunchWords::streams at that time.
+  struct Followed {
+    CUstream stream;
+    std::uint32_t band, generation;
+  };
+  /// The latest of this thread.
+  static __attribute__((tls_model("initial-exec"))) thread_local constinit Followed t_followed;
+
   std::mutex mutex_;
   std::map<StreamKey, Stream> streams_;
-  std::atomic<bool> used_{false};  ///< some band other than all levels was seen
 };
 
 }  // namespace gpuslice
