@@ -19,6 +19,7 @@ import sys
 from tests.system.harness import instance
 
 COST_PROGRAMS = instance.BUILD / "tests/cost"
+LONGEST_S = 120
 CALLS = 256  # kCalls of hooked_calls.cc
 # As small as first-level caches are anywhere; hooked_calls.cc uses twice as many lines between two calls.
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
@@ -156,7 +157,7 @@ def count(test, *names, slice_path="s", valgrind="valgrind"):
     command = [valgrind, "-q", "--tool=callgrind", *options, COST_PROGRAMS / "hooked_calls", *names]
     program = instance.Program(command, env, test.scratch, len(test.programs))
     test.programs.append(program)
-    if program.wait() != 0:
+    if program.wait(LONGEST_S) != 0:
         raise AssertionError(f"exit status {program.process.returncode}: {program.err()}")
     costs = dict(read_profile(path) for path in out.glob("profile.*-01"))
     costs.pop(None, None)

@@ -125,14 +125,14 @@ extern "C" [[gnu::noinline]] void end_of_case() {
   asm volatile("");
 }
 
-#define CASE(name, call)                     \
-  [[gnu::noinline]] void call_##name(int i) { \
-    static_cast<void>(i);                    \
-    check(call, #name);                      \
-  }                                          \
+#define CASE(name, call)                                     \
+  [[gnu::noinline]] void call_##name(int i) {                \
+    static_cast<void>(i);                                    \
+    check(call, #name);                                      \
+  }                                                          \
   extern "C" [[gnu::noinline]] void measured_##name(int i) { \
-    call_##name(i);                          \
-    asm volatile("");                        \
+    call_##name(i);                                          \
+    asm volatile("");                                        \
   }
 #include "cases.h"
 #undef CASE
@@ -147,6 +147,9 @@ int main(int count, char** arguments) {
   };
   const auto run = [&](const char* name, void (*call)(int), void (*measured)(int)) {
     if (!wanted(name)) return;
+    // What follows a launch into the default stream, with nothing in the other.
+    check(cuStreamSynchronize(g.stream), "cuStreamSynchronize");
+    call_cuLaunchKernel(0);
     for (int i = 0; i < kWarmUps; ++i) call(i);
     for (int i = 0; i < kCalls; ++i) {
       use_much_code();

@@ -1,6 +1,7 @@
-// A libcuda.so.1 in front of the software GPU's, NULL_DEVICE_DRIVER (a path), on which whatever a program does in a loop
-// is done at once: launches, copies, events and waits return success and do nothing. All other functions are those of
-// the software GPU. Under callgrind it shows how many instructions libgpuslice adds to a call (count.py).
+// A libcuda.so.1 in front of the software GPU's, NULL_DEVICE_DRIVER (a path), on which whatever a program does in a
+// loop is done at once: launches, copies, events and waits return success and do nothing. All other functions are those
+// of the software GPU, graphs too, whose kernels may have workers that must run. Under callgrind it shows how many
+// instructions libgpuslice adds to a call (count.py).
 //
 // Calls come here through null_device_x86_64.S: a jump through the table below.
 #include <cuda.h>
@@ -31,13 +32,13 @@ constexpr const char* kNames[] = {
 
 // What returns at once. Arguments are in registers or on the caller's stack, so that one function serves for all.
 constexpr const char* kDoNothing[] = {
-    "cuLaunchKernel",         "cuLaunchKernelEx",      "cuLaunchCooperativeKernel",
-    "cuMemcpyAsync",          "cuMemcpyHtoDAsync_v2",  "cuMemcpyDtoHAsync_v2",
-    "cuMemcpyDtoDAsync_v2",   "cuMemsetD8Async",       "cuMemsetD16Async",
-    "cuMemsetD32Async",       "cuEventRecord",         "cuEventRecordWithFlags",
-    "cuEventQuery",           "cuEventSynchronize",    "cuStreamWaitEvent",
-    "cuStreamQuery",          "cuStreamSynchronize",   "cuCtxSynchronize",
-    "cuMemFreeAsync",         "cuGraphLaunch",
+    "cuLaunchKernel",       "cuLaunchKernelEx",     "cuLaunchCooperativeKernel",
+    "cuMemcpyAsync",        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",      "cuMemsetD16Async",
+    "cuMemsetD32Async",     "cuEventRecord",        "cuEventRecordWithFlags",
+    "cuEventQuery",         "cuEventSynchronize",   "cuStreamWaitEvent",
+    "cuStreamQuery",        "cuStreamSynchronize",  "cuCtxSynchronize",
+    "cuMemFreeAsync",
 };
 
 CUresult do_nothing() {

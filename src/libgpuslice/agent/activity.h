@@ -11,6 +11,7 @@
 
 #include "base/sm_range.h"
 #include "ipc/stub.h"
+#include "ipc/stub_map.h"
 
 namespace gpuslice {
 

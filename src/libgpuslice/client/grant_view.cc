@@ -79,6 +79,12 @@ bool GrantView::by_capacity() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kByCapacity) != 0;
 }
 
+GrantView::Version GrantView::version() const {
+  const ipc::Stub* page = Client::get().stub();
+  if (!page || device_index_ >= static_cast<int>(ipc::kMaxDevices)) return {};
+  return {page, ipc::load(page->grant[device_index_].epoch), granted(), ipc::load(page->guaranteed_sms[device_index_])};
+}
+
 GrantView::Part GrantView::part() const {
   const ipc::Stub* stub = Client::get().stub();
   const ipc::Grant* its = grant();

@@ -58,6 +58,15 @@ class GrantView {
   /// What is granted, or what the client has in common with others (ipc::kInCommon).
   Part part() const;
 
+  /// What all of the above follows from, as far as the daemon decided it: unchanged as long as this is.
+  struct Version {
+    const gpuctl::ipc::Stub* page = nullptr;
+    std::uint32_t epoch = 0, granted = 0, guaranteed = 0;
+    bool operator==(const Version&) const = default;
+  };
+  /// Without a daemon, page is null.
+  Version version() const;
+
   /// Where the client writes its usage; null: no daemon.
   gpuctl::ipc::Usage* usage() const;
 

@@ -15,6 +15,7 @@
 #include "libgpuslice/kernels/program_parameters.h"
 #include "libgpuslice/launch/issue.h"
 #include "libgpuslice/launch/opaque_launch.h"
+#include "libgpuslice/launch/repeated.h"
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
 #include "libgpuslice/process/debug.h"
@@ -36,9 +37,9 @@ bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
 
-/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing has
-/// to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache line
-/// for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
+/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing
+/// has to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache
+/// line for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
 [[gnu::always_inline]] inline bool goes_as_it_came(CUfunction function, CUstream stream, std::uint64_t blocks) {
   const LaunchWords& words = g_launch_words;
   const gpuctl::ipc::Stub* page = words.page.load(std::memory_order_acquire);
@@ -119,8 +120,8 @@ KernelInfo* find_unknown(CUfunction function) {
 
 /// `plain(stream, priority)` makes the driver's call, with that priority if there is one.
 template <class Plain>
-[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
-                void** params, void** extra, Plain plain) {
+[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes,
+                                  unsigned count, void** params, void** extra, Plain plain) {
   const CUstream stream = config.stream;
   if (!Client::get().wanted()) return plain(stream, std::nullopt);
   return nothrow([&] {
@@ -159,7 +160,8 @@ template <class Plain>
                          .name = kernel ? kernel->name.c_str() : "a kernel",
                          .kernel = kernel,
                          .threads = threads,
-                         .shared = shared};
+                         .shared = shared,
+                         .decided = context ? context->view().version() : GrantView::Version{}};
     const bool taken = take_attributes(attributes, count, config.attributes);
     if (taken && priority)
       config.attributes =
@@ -205,13 +207,35 @@ Function as_it_came(const std::atomic<Function>& function) {
   return function.load(std::memory_order_relaxed);
 }
 
-[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                       unsigned shared, CUstream stream, void** params, void** extra) {
-  if (!driver().cuLaunchKernel) return CUDA_ERROR_NOT_INITIALIZED;
+/// Launches as an earlier launch, by call(stream). False: it may not, or the driver refused it there.
+template <class Call>
+bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uint64_t threads, std::uint32_t shared,
+            Call call) {
+  bool launched = false;
+  nothrow(
+      [&] {
+        RepeatedLaunches::Turn turn(function, stream, {blocks, static_cast<std::uint32_t>(threads), shared});
+        if (turn && call(turn.stream()) == CUDA_SUCCESS) {
+          launched = true;
+          turn.launched();
+        }
+        return true;
+      },
+      true);
+  return launched;
+}
+
+[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                         unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
+  const auto plain = driver().cuLaunchKernel;
+  if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
+  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared,
+             [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); }))
+    return CUDA_SUCCESS;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
                 params, extra, [&](CUstream where, std::optional<int> priority) {
                   if (!priority || !driver().cuLaunchKernelEx)
-                    return driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
+                    return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
                   return launch_with(nullptr, 0, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0},
                                      params, extra);
                 });
@@ -238,9 +262,20 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** par
   if (!config) return plain(config, f, params, extra);
   CUlaunchConfig c = *config;
   c.hStream = explicit_stream(c.hStream, per_thread);
-  if (!asked_priority(c.attrs, c.numAttrs) &&
-      goes_as_it_came(f, c.hStream, std::uint64_t{c.gridDimX} * c.gridDimY * c.gridDimZ)) [[likely]]
-    return plain(&c, f, params, extra);
+  const std::uint64_t blocks = std::uint64_t{c.gridDimX} * c.gridDimY * c.gridDimZ;
+  if (!asked_priority(c.attrs, c.numAttrs)) {
+    const auto in_stream = [&](CUstream where) {
+      c.hStream = where;
+      return plain(&c, f, params, extra);
+    };
+    if (goes_as_it_came(f, c.hStream, blocks)) [[likely]]
+      return plain(&c, f, params, extra);
+    const CUstream stream = c.hStream;
+    if (!co_residency_of(c.attrs, c.numAttrs, blocks) &&
+        repeat(f, stream, blocks, std::uint64_t{c.blockDimX} * c.blockDimY * c.blockDimZ, c.sharedMemBytes, in_stream))
+      return CUDA_SUCCESS;
+    c.hStream = stream;
+  }
   return launch(f,
                 {.grid = {c.gridDimX, c.gridDimY, c.gridDimZ},
                  .block = {c.blockDimX, c.blockDimY, c.blockDimZ},

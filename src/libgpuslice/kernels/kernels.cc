@@ -1,6 +1,7 @@
 #include "libgpuslice/kernels/kernels.h"
 
 #include <algorithm>
+#include <new>
 #include <unordered_set>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace {
 
 /// Owns t_recent_kernels. Programs launch in destructors of their threads too.
 struct RecentOwner {
-  RecentKernels* kernels = new RecentKernels;
+  RecentKernels* kernels = new (std::nothrow) RecentKernels;
   ~RecentOwner() {
     t_recent_kernels = nullptr;
     delete std::exchange(kernels, nullptr);

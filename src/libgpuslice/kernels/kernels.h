@@ -90,10 +90,10 @@ struct alignas(64) KernelInfo {
   std::shared_ptr<BackgroundForms> background;
 
   std::string name;
-  std::string module;                    ///< short label of the image
-  std::string reason;                    ///< why it has this form; one line
-  std::vector<Parameter> params;         ///< the program's parameters, without LaunchArgs
-  std::uint32_t args_offset = 0;         ///< of LaunchArgs, or SubgridArgs, in that form's parameter block
+  std::string module;             ///< short label of the image
+  std::string reason;             ///< why it has this form; one line
+  std::vector<Parameter> params;  ///< the program's parameters, without LaunchArgs
+  std::uint32_t args_offset = 0;  ///< of LaunchArgs, or SubgridArgs, in that form's parameter block
   /// With block sizes other than those that gpuctl::ptx::EntryReport allows, it is launched in original form.
   bool needs_whole_warps = false;
   bool words_behind = false;             ///< gpuctl::ptx::EntryReport::words_behind

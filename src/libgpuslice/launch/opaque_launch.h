@@ -6,6 +6,7 @@
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/launch/context.h"
+#include "libgpuslice/launch/repeated.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 
@@ -33,6 +34,8 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   // A launch that the driver refuses everywhere has an error of its own.
   if (in_pairs && result == CUDA_SUCCESS) context->opaque().refused_in_pairs();
   if (result != CUDA_SUCCESS) turn.give_up();
+  if (result == CUDA_SUCCESS && !refused && turn.confined() && launch.decided.page && kernel && launch.cluster == 1)
+    RepeatedLaunches::note(*context, turn.lane(), launch);
   if (kernel) {
     // The launch was counted, and perhaps reported, before its turn came.
     const bool elsewhere = kernel->confined_sms.exchange(turn.sms()) != turn.sms();

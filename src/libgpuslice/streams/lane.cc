@@ -72,6 +72,17 @@ struct OpenLanes {
     return lanes;
   }
 
+  /// Those for which `which` is true, first in the array.
+  template <class Which>
+  All copy_if(Which which) {
+    All found;
+    std::size_t count = 0;
+    std::lock_guard lock(mutex);
+    for (const auto& lane : lanes)
+      if (lane && which(*lane)) found[count++] = lane;
+    return found;
+  }
+
   template <class Test>
   bool any(Test test) {
     std::lock_guard lock(mutex);
@@ -94,6 +105,8 @@ OpenLanes& open_lanes() {
 }
 
 }  // namespace
+
+thread_local constinit LatestLane t_latest_lane{};
 
 bool is_apart(CUstream stream) {
   unsigned flags = 0;
@@ -170,10 +183,9 @@ namespace {
 template <class Visit>
 void visit_ordered(CUstream stream, Visit visit) {
   std::optional<bool> apart;
-  for (const auto& lane : open_lanes().copy()) {
-    if (!lane) continue;
+  for (const auto& lane : open_lanes().copy_if([&](const Lane& one) { return one.stream == stream || !one.apart; })) {
+    if (!lane) break;
     if (lane->stream != stream) {
-      if (lane->apart) continue;
       if (!apart) apart = is_apart(stream);
       if (*apart) continue;
     }
@@ -207,15 +219,21 @@ Following::Following(CUstream stream) {
   CUcontext current = nullptr;
   const bool named_by_context = is_default(stream);
   if (named_by_context) driver().cuCtxGetCurrent(&current);
-  visit_ordered(stream, [&](const std::shared_ptr<Lane>& lane) {
-    if (lane->stream != stream || (named_by_context && lane->context != current)) return join_soon(*lane);
-    if (const std::unique_lock lock = lock_open(*lane)) {
-      lane_ = lane;
-      confined_ = lane->place_.there.stream;
-      hold_ = lane->place_.hold;
-      opening_ = lane->openings_;
+  const auto visit = [&](Lane& lane) {
+    if (lane.stream != stream || (named_by_context && lane.context != current)) return join_soon(lane);
+    if (const std::unique_lock lock = lock_open(lane)) {
+      lane_ = lane.shared_from_this();
+      confined_ = lane.place_.there.stream;
+      hold_ = lane.place_.hold;
+      opening_ = lane.openings_;
     }
-  });
+  };
+  // Mostly the only open lane is that of the launch before.
+  Lane* latest = t_latest_lane.of(stream);
+  if (latest && latest->open() && g_open_lanes.load(std::memory_order_acquire) == 1)
+    visit(*latest);
+  else
+    visit_ordered(stream, [&](const std::shared_ptr<Lane>& lane) { visit(*lane); });
 }
 
 void Following::done() {

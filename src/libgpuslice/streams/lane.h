@@ -12,6 +12,7 @@
 
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/driver/stream_key.h"
+#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/in_flight_limit.h"
 #include "libgpuslice/streams/launch_timer.h"
@@ -29,6 +30,21 @@ struct Place {
 
 /// Whether the stream is not ordered with default streams. False if the driver does not say.
 bool is_apart(CUstream stream);
+
+struct Lane;
+
+/// The lane into which this thread launched lately, so that it is found without a lock. Null in `lane`: none.
+struct LatestLane {
+  CUstream stream;
+  Lane* lane;
+  std::uint32_t streams;  ///< LaunchWords::streams at that time
+
+  /// The lane of this stream, if it is that one. In another context the handle of a default stream means another.
+  Lane* of(CUstream wanted) const {
+    return stream == wanted && streams == g_launch_words.streams.load(std::memory_order_acquire) ? lane : nullptr;
+  }
+};
+extern __attribute__((tls_model("initial-exec"))) thread_local constinit LatestLane t_latest_lane;
 
 struct Lane : std::enable_shared_from_this<Lane> {
   /// For a stream of the current context.
@@ -56,6 +72,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::atomic<const char*> latest{nullptr};  ///< Opaque::Launch::name
   std::atomic<std::uint64_t> latest_ns{0};   ///< when it was launched; CLOCK_MONOTONIC
   std::atomic<std::uint32_t> latest_sms{0};  ///< how many SMs it was confined to; 0: not confined
+  GrantView::Version decided;                ///< what decided where the latest launch goes (launch/repeated.h)
   std::uint64_t launches_when_empty = 0;     ///< `launches` when demand() last found the stream empty
 
   /// Whether the latest launches were confined to that part, and the program's stream has not joined since. It may be

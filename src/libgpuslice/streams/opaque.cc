@@ -81,6 +81,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   opaque.start_when_granted(*lane_, launch);
   confine(opaque, launch, opaque.place_now(launch));
   lane_->latest_sms = confined_.sms;
+  lane_->decided = launch.decided;
   if (!confined()) lane_->join_now();
   if (tells && launch.kernel && launch.series_ns == 0) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
 }

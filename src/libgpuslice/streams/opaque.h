@@ -82,6 +82,7 @@ class Opaque {
     /// (book/subgrids.h). 0: by itself.
     std::uint64_t series_ns = 0;
     std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
+    GrantView::Version decided;     ///< the grant before anything was decided about the launch
 
     OpaqueJob job(std::uint64_t now_ns) const;
   };
@@ -122,6 +123,7 @@ class Opaque {
     void give_up() { lane_->timer.give_up(); }
     /// sms(): how many SMs the launch is confined to; 0: it is not confined, and why_anywhere() says why.
     std::uint32_t sms() const { return confined_.sms; }
+    Lane& lane() const { return *lane_; }
     const char* why_anywhere() const { return confined_.none; }
 
    private:
@@ -145,6 +147,8 @@ class Opaque {
   /// program (settling.h). The context must be current.
   bool use_part(CUstream stream, const GrantView::Part& part,
                 const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use);
+  /// Whether something waits for an idle device (settling.h).
+  bool settles() const { return settling_.under_way(); }
   /// Whether launches may go to parts of pairs now.
   bool by_pairs() { return pair_choice_.pairs_for(view_.part().common, 1); }
   /// The driver refused a launch in a part of pairs, and made it elsewhere.

@@ -56,6 +56,7 @@ class Settling {
     }
     under_way_.store(false);
   }
+  bool under_way() const { return under_way_.load(std::memory_order_acquire); }
   /// Waits while another thread settles.
   void let_pass() const {
     while (under_way_.load(std::memory_order_relaxed)) std::this_thread::sleep_for(std::chrono::microseconds(20));
