@@ -32,6 +32,7 @@ from .papers import (
 )
 from .steps import (
     capacity,
+    cpu_bound,
     guard,
     handover,
     issue_slots,
@@ -56,6 +57,7 @@ STEPS = {
     "killed": (killed.step_killed, 560),
     "overhead": (overhead.step_overhead, 240),
     "launch": (overhead.step_launch, 120),
+    "cpubound": (cpu_bound.step_cpu_bound, 1800),
     "identical": (storms.step_identical, 420),
     "suite": (overhead.step_suite, 400),
     "suitealone": (overhead.step_suite_alone, 400),

@@ -30,6 +30,8 @@
 #   capacity     SiM's kernels alone with parts of each SM and with some SMs; two minutes
 #   halves       SiM's pairs, each with half of each SM and with half of the SMs; some five minutes
 #   simpairs     SiM's pairs under sim, by capacity, beside MPS; three rounds, more than ten minutes
+#   cpubound     loops that are bound by their CPU, of C++, PyTorch, JAX and CuPy, as far as Python has these: what a slice
+#                costs them, ten rounds by turns, for --seconds in all (480 or more is good); also with --no-mps
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   byhand       a kernel written by hand to be preemptible
 #   sizes        some kernels at several sizes
@@ -65,7 +67,7 @@ if [[ -z $binaries ]]; then
   bootstrap
   build_tree
   build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static \
-    tests/cuda/preemptible tests/random/random-kernels real-programs
+    tests/cuda/preemptible tests/random/random-kernels real-programs bench/launch-loop
   binaries=$build
 fi
 # shellcheck source=scripts/instance.sh

@@ -22,12 +22,12 @@ done
 if [[ -z $binaries ]]; then
   bootstrap
   build_tree
-  build_tree tests/random/random-kernels bench/corun-kernels
+  build_tree tests/random/random-kernels bench/corun-kernels bench/launch-loop
   binaries=$build
 fi
 
 needed=(src/gpuctl/gpuctl src/gpuctld/gpuctld src/libgpuslice/libgpuslice.so src/gpuslice-compile/gpuslice-compile
-        kernels/gpuslice-bench bench/corun-kernels)
+        kernels/gpuslice-bench bench/corun-kernels bench/launch-loop)
 wanted=(tests/random/random-kernels tests/pair_forms/pair-forms)
 rm -rf "$out"
 mkdir -p "$out/lib"

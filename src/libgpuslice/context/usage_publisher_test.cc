@@ -23,7 +23,7 @@ int g_kicks = 0;
 Client::Client() = default;
 Client& Client::get() {
   static auto* instance = new Client;
-  instance->stub_ = g_stub;
+  g_launch_words.page = g_stub;
   return *instance;
 }
 const ipc::Grant* Client::grant(int device) const {
