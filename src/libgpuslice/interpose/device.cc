@@ -47,10 +47,12 @@ CUresult count_part(int* count, Call call) {
 using namespace gpuslice;
 
 GPUSLICE_HOOK cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  const auto ask = driver().cuDeviceGetAttribute;
+  if (!ask) return CUDA_ERROR_NOT_INITIALIZED;
+  if (attribute != CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) return ask(value, attribute, device);
   return nothrow([&] {
-    if (!driver().cuDeviceGetAttribute) return CUDA_ERROR_NOT_INITIALIZED;
-    const CUresult result = driver().cuDeviceGetAttribute(value, attribute, device);
-    if (result == CUDA_SUCCESS && attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT && *value > 0)
+    const CUresult result = ask(value, attribute, device);
+    if (result == CUDA_SUCCESS && *value > 0)
       *value = static_cast<int>(ToldSms::get().tell(device, static_cast<std::uint32_t>(*value)));
     return result;
   });

@@ -256,7 +256,8 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                 });
 }
 
-CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra, bool per_thread) {
+[[gnu::noinline]] CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra,
+                                            bool per_thread) {
   const auto plain = driver().cuLaunchKernelEx;
   if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
   if (!config) return plain(config, f, params, extra);
@@ -268,8 +269,6 @@ CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** par
       c.hStream = where;
       return plain(&c, f, params, extra);
     };
-    if (goes_as_it_came(f, c.hStream, blocks)) [[likely]]
-      return plain(&c, f, params, extra);
     const CUstream stream = c.hStream;
     if (!co_residency_of(c.attrs, c.numAttrs, blocks) &&
         repeat(f, stream, blocks, std::uint64_t{c.blockDimX} * c.blockDimY * c.blockDimZ, c.sharedMemBytes, in_stream))
@@ -308,6 +307,11 @@ GPUSLICE_HOOK cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsign
   return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }
 GPUSLICE_HOOK cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
+  const auto plain = as_it_came(g_launch_words.launch_ex);
+  if (config && plain && !asked_priority(config->attrs, config->numAttrs) &&
+      goes_as_it_came(f, explicit_stream(config->hStream, false),
+                      std::uint64_t{config->gridDimX} * config->gridDimY * config->gridDimZ)) [[likely]]
+    return plain(config, f, params, extra);
   return launch_kernel_ex(config, f, params, extra, false);
 }
 GPUSLICE_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {

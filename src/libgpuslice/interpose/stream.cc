@@ -102,12 +102,13 @@ CUresult end_capture(CUstream stream, CUgraph* graph) {
 }
 
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
+  const auto wait = driver().cuStreamWaitEvent;
+  if (!wait) return CUDA_ERROR_NOT_INITIALIZED;
+  if (g_launch_words.nothing_open() && guard() == Guard::kNever) return wait(stream, event, flags);
   return nothrow([&] {
-    if (!driver().cuStreamWaitEvent) return CUDA_ERROR_NOT_INITIALIZED;
     const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
     if (Context* context = matters ? Contexts::current() : nullptr) context->use_stream(stream);
-    return follow(stream,
-                  [&](CUstream other) { return driver().cuStreamWaitEvent(other ? other : stream, event, flags); });
+    return follow(stream, [&](CUstream other) { return wait(other ? other : stream, event, flags); });
   });
 }
 
