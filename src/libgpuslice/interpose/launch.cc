@@ -37,17 +37,26 @@ bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
 
-/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing
-/// has to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache
-/// line for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
+/// The current context's device, as an index of the stub page; -1: there is none.
+[[gnu::noinline]] int current_device() {
+  CUdevice device = -1;
+  const auto ask = driver().cuCtxGetDevice;
+  const bool known = ask && ask(&device) == CUDA_SUCCESS;
+  return known && device >= 0 && device < static_cast<CUdevice>(gpuctl::ipc::kMaxDevices) ? device : -1;
+}
+
+/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing has
+/// to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache line
+/// for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
 [[gnu::always_inline]] inline bool goes_as_it_came(CUfunction function, CUstream stream, std::uint64_t blocks) {
   const LaunchWords& words = g_launch_words;
   const gpuctl::ipc::Stub* page = words.page.load(std::memory_order_acquire);
-  if (!page || !words.one_device.load(std::memory_order_relaxed) ||
-      words.captures.load(std::memory_order_relaxed) > 0 || !words.nothing_open() ||
+  if (!page || words.captures.load(std::memory_order_relaxed) > 0 || !words.nothing_open() ||
       words.memory_ran_out.load(std::memory_order_relaxed))
     return false;
-  const gpuctl::ipc::Grant& grant = page->grant[0];
+  const int device = words.one_device.load(std::memory_order_relaxed) ? 0 : current_device();
+  if (device < 0) return false;
+  const gpuctl::ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = gpuctl::ipc::load(grant.flags);
   if ((flags & gpuctl::ipc::kFree) == 0 || !Activity::leaves_time_slices(grant) ||
       !StreamPriorities::follows(stream, flags))
@@ -58,7 +67,7 @@ bool fits_grid_limits(const LaunchConfig& config) {
     kernel->count_launch();
     kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
   }
-  Activity::get().launched(0, blocks);
+  Activity::get().launched(device, blocks);
   return true;
 }
 
@@ -120,8 +129,8 @@ KernelInfo* find_unknown(CUfunction function) {
 
 /// `plain(stream, priority)` makes the driver's call, with that priority if there is one.
 template <class Plain>
-[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes,
-                                  unsigned count, void** params, void** extra, Plain plain) {
+[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
+                void** params, void** extra, Plain plain) {
   const CUstream stream = config.stream;
   if (!Client::get().wanted()) return plain(stream, std::nullopt);
   return nothrow([&] {
@@ -214,7 +223,8 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
   bool launched = false;
   nothrow(
       [&] {
-        RepeatedLaunches::Turn turn(function, stream, {blocks, static_cast<std::uint32_t>(threads), shared});
+        RepeatedLaunches::Turn turn(function, stream,
+                                    {blocks, static_cast<std::uint32_t>(threads), shared});
         if (turn && call(turn.stream()) == CUDA_SUCCESS) {
           launched = true;
           turn.launched();
@@ -225,12 +235,13 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
   return launched;
 }
 
-[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                         unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
+[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared, CUstream stream, void** params, void** extra) {
   const auto plain = driver().cuLaunchKernel;
   if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
-  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared,
-             [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); }))
+  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared, [&](CUstream where) {
+        return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
+      }))
     return CUDA_SUCCESS;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
                 params, extra, [&](CUstream where, std::optional<int> priority) {

@@ -1,0 +1,50 @@
+"""What the library adds to driver calls, counted by callgrind: no time is measured, so a busy machine changes nothing.
+
+The bounds are what a build for this processor has, and a margin: MARGIN for what another compiler makes of it, and for
+what the library's threads do meanwhile. Who makes a call cheaper lowers its bound. docs/design/launch-cost.md has the
+table, tests/cost/count.py makes it.
+"""
+
+import os
+import shutil
+import unittest
+
+from tests.cost import count
+from tests.system.harness import instance
+
+MARGIN = 1.15
+# Instructions with nothing in force, and below a max.
+BOUNDS = {
+}
+# Cache lines of code and of data together, which are what launches in a program of some size cost.
+LINES = {
+}
+LOCKED = {
+}
+
+
+@unittest.skipUnless(shutil.which("valgrind") and shutil.which("objdump"), "valgrind or objdump is not installed")
+@unittest.skipUnless((count.COST_PROGRAMS / "libnull_device.so").exists(), "the null device is not for this processor")
+@unittest.skipIf(os.environ.get("GPUCTL_SANITIZER_RUNTIME"), "sanitizers add instructions of their own")
+class LaunchCost(instance.SystemTest):
+    def test_calls_cost_no_more_than_they_did(self):
+        self.start_daemon(config="")
+        self.gpuctl("create-slice", "s")
+        self.assertBounded(0, count.count(self, *BOUNDS))
+        self.gpuctl("set", "s", f"max={instance.SMS * 3 // 4}")
+        self.assertBounded(1, count.count(self, *BOUNDS))
+
+    def assertBounded(self, which, costs):
+        self.assertEqual(set(costs), set(BOUNDS))
+        for name, cost in costs.items():
+            with self.subTest(call=name, below_a_max=bool(which), cost=cost):
+                self.assertLessEqual(cost.instructions, BOUNDS[name][which] * MARGIN)
+                self.assertGreater(cost.instructions, 0, "the call is not hooked: nothing was counted")
+                if name in LINES:
+                    self.assertLessEqual(cost.code_lines + cost.data_lines, LINES[name][which] * MARGIN)
+                    self.assertLessEqual(cost.locked, LOCKED[name][which] * MARGIN)
+                    self.assertLess(cost.system_calls, 0.1)
+
+
+if __name__ == "__main__":
+    instance.main()
