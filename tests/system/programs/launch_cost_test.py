@@ -15,12 +15,24 @@ from tests.system.harness import instance
 MARGIN = 1.15
 # Instructions with nothing in force, and below a max.
 BOUNDS = {
+    "cuLaunchKernel": (106, 890),
+    "cuLaunchKernel_own_stream": (106, 880),
+    "cuLaunchKernelEx": (117, 950),
+    "cuLaunchKernelEx_attribute": (126, 1005),
+    "cuMemcpyAsync": (35, 363),
+    "cuMemcpyHtoDAsync": (35, 363),
+    "cuMemsetD8Async": (36, 364),
+    "cuMemAllocAsync": (1220, 1225),
+    "cuMemFreeAsync": (634, 637),
+    "cuEventRecord": (31, 359),
+    "cuStreamWaitEvent": (62, 583),
+    "cuStreamQuery": (24, 24),
+    "cuStreamSynchronize": (24, 24),
+    "cuDeviceGetAttribute": (39, 39),
 }
-# Cache lines of code and of data together, which are what launches in a program of some size cost.
-LINES = {
-}
-LOCKED = {
-}
+# Of launches also the cache lines, of code and of data together, and the instructions that lock one.
+LINES = {"cuLaunchKernel": (17, 148), "cuLaunchKernelEx": (18, 151)}
+LOCKED = {"cuLaunchKernel": (2, 9), "cuLaunchKernelEx": (2, 9)}
 
 
 @unittest.skipUnless(shutil.which("valgrind") and shutil.which("objdump"), "valgrind or objdump is not installed")
