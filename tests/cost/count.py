@@ -49,7 +49,7 @@ class Cost:
             f"{self.locked:.1f}",
             f"{self.code_lines:.0f}",
             f"{self.data_lines:.0f}",
-            f"{self.system_calls:.2f}",
+            f"{max(self.system_calls, 0):.2f}",
         ]
 
 

@@ -37,25 +37,16 @@ bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
 
-/// The current context's device, as an index of the stub page; -1: there is none.
-[[gnu::noinline]] int current_device() {
-  CUdevice device = -1;
-  const auto ask = driver().cuCtxGetDevice;
-  const bool known = ask && ask(&device) == CUDA_SUCCESS;
-  return known && device >= 0 && device < static_cast<CUdevice>(gpuctl::ipc::kMaxDevices) ? device : -1;
-}
-
 /// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing has
 /// to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache line
 /// for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
-[[gnu::always_inline]] inline bool goes_as_it_came(CUfunction function, CUstream stream, std::uint64_t blocks) {
+[[gnu::always_inline]] inline bool goes_as_it_came_to(std::uint32_t device, CUfunction function, CUstream stream,
+                                                      std::uint64_t blocks) {
   const LaunchWords& words = g_launch_words;
   const gpuctl::ipc::Stub* page = words.page.load(std::memory_order_acquire);
   if (!page || words.captures.load(std::memory_order_relaxed) > 0 || !words.nothing_open() ||
       words.memory_ran_out.load(std::memory_order_relaxed))
     return false;
-  const int device = words.one_device.load(std::memory_order_relaxed) ? 0 : current_device();
-  if (device < 0) return false;
   const gpuctl::ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = gpuctl::ipc::load(grant.flags);
   if ((flags & gpuctl::ipc::kFree) == 0 || !Activity::leaves_time_slices(grant) ||
@@ -67,8 +58,22 @@ bool fits_grid_limits(const LaunchConfig& config) {
     kernel->count_launch();
     kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
   }
-  Activity::get().launched(device, blocks);
+  Activity::get().launched(static_cast<int>(device), blocks);
   return true;
+}
+
+[[gnu::noinline]] bool goes_as_it_came_to_current(CUfunction function, CUstream stream, std::uint64_t blocks) {
+  CUdevice device = -1;
+  const auto ask = driver().cuCtxGetDevice;
+  if (!ask || ask(&device) != CUDA_SUCCESS || device < 0) return false;
+  const auto index = static_cast<std::uint32_t>(device);
+  return index < gpuctl::ipc::kMaxDevices && goes_as_it_came_to(index, function, stream, blocks);
+}
+
+[[gnu::always_inline]] inline bool goes_as_it_came(CUfunction function, CUstream stream, std::uint64_t blocks) {
+  if (g_launch_words.one_device.load(std::memory_order_relaxed)) [[likely]]
+    return goes_as_it_came_to(0, function, stream, blocks);
+  return goes_as_it_came_to_current(function, stream, blocks);
 }
 
 /// `why`: as for Context::launch(). `original`: the launch in its original form.
