@@ -1,5 +1,5 @@
-// A loop that is bound by its CPU: launches of a kernel of some 2 us, each in the default stream, a thousand a step, with
-// a wait at the end of every step. It launches sixteen kernels in turn, through the driver API.
+// A loop that is bound by its CPU: launches of a kernel of some 2 us, each in the default stream, a thousand a step,
+// with a wait at the end of every step. It launches sixteen kernels in turn, through the driver API.
 //
 // It takes turns with others as the Python programs beside it do (turns.py): it prints READY; each line on its standard
 // input says for how many seconds to run, and it answers with the steps and the seconds that they took.

@@ -125,8 +125,8 @@ def measure(lab, name, budget_s):
 
 
 def step_cpu_bound(lab):
-    """Loops that are bound by their CPU, by turns plain, with the library loaded but in no slice, in a slice with nothing
-    set, and in one with a max of three quarters: the time of a step over plain, the median of the rounds.
+    """Loops that are bound by their CPU, by turns plain, with the library loaded but in no slice, in a slice with
+    nothing set, and in one with a max of three quarters: the time of a step over plain, the median of the rounds.
     """
     names = [name for name in PROGRAMS if not lab.options.rehearse or name == "launch_loop"]
     chosen = os.environ.get("CPU_BOUND_PROGRAMS")

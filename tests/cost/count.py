@@ -26,9 +26,8 @@ CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
 PROGRAM = "/hooked_calls"
 NOT_OURS = ("libnull_device.so", "/libcuda.so.1", PROGRAM)
 LOCKED = re.compile(r"\s*([0-9a-f]+):\s+(?:lock |xchg .*\()")
-HEADING = """\
-| call | instructions | locked | lines of code | of data | system calls | below a max | locked | code | data | system calls |
-|---|---|---|---|---|---|---|---|---|---|---|"""
+COLUMNS = ("locked", "code", "data", "system calls")
+HEADING = f"| call | {' | '.join(('instructions', *COLUMNS, 'below a max', *COLUMNS))} |\n{'|---' * 11}|"
 
 
 @dataclasses.dataclass
@@ -117,7 +116,9 @@ def cost_of(total, executed, called):
     """`total`: of all calls into us, less those from us into the driver."""
     locked = 0
     for (library, function, address), count in executed.items():
-        if not library.endswith(NOT_OURS) and pathlib.Path(library).exists() and address in locked_instructions(library):
+        if library.endswith(NOT_OURS) or not pathlib.Path(library).exists():
+            continue
+        if address in locked_instructions(library):
             theirs, ours = called[library, function, True], called[library, function, False]
             if "libgpuslice" in library:
                 theirs, ours = 0, 1

@@ -37,9 +37,9 @@ bool fits_grid_limits(const LaunchConfig& config) {
   return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
 }
 
-/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing has
-/// to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache line
-/// for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
+/// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing
+/// has to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache
+/// line for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
 [[gnu::always_inline]] inline bool goes_as_it_came_to(std::uint32_t device, CUfunction function, CUstream stream,
                                                       std::uint64_t blocks) {
   const LaunchWords& words = g_launch_words;
@@ -134,8 +134,8 @@ KernelInfo* find_unknown(CUfunction function) {
 
 /// `plain(stream, priority)` makes the driver's call, with that priority if there is one.
 template <class Plain>
-[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes, unsigned count,
-                void** params, void** extra, Plain plain) {
+[[gnu::noinline]] CUresult launch(CUfunction function, LaunchConfig&& config, const CUlaunchAttribute* attributes,
+                                  unsigned count, void** params, void** extra, Plain plain) {
   const CUstream stream = config.stream;
   if (!Client::get().wanted()) return plain(stream, std::nullopt);
   return nothrow([&] {
@@ -228,8 +228,7 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
   bool launched = false;
   nothrow(
       [&] {
-        RepeatedLaunches::Turn turn(function, stream,
-                                    {blocks, static_cast<std::uint32_t>(threads), shared});
+        RepeatedLaunches::Turn turn(function, stream, {blocks, static_cast<std::uint32_t>(threads), shared});
         if (turn && call(turn.stream()) == CUDA_SUCCESS) {
           launched = true;
           turn.launched();
@@ -240,13 +239,12 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
   return launched;
 }
 
-[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                       unsigned shared, CUstream stream, void** params, void** extra) {
+[[gnu::noinline]] CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                         unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
   const auto plain = driver().cuLaunchKernel;
   if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
-  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared, [&](CUstream where) {
-        return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
-      }))
+  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared,
+             [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); }))
     return CUDA_SUCCESS;
   return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
                 params, extra, [&](CUstream where, std::optional<int> priority) {
