@@ -7,8 +7,8 @@ LONG_MS, LAUNCHES = 30, 4  # each takes eight times that on four SMs
 # "launch WORD MS": launches into one stream, which say on which SMs they ran in a word of their own. "seen": these.
 REPEATING = PROGRAM.replace(
     "for line in sys.stdin:\n",
-    f"""words, lasting = [memory(1) for _ in range(8)], stream("non-blocking")
-for word in words: call("cuMemsetD32_v2", word, 0, SIZE(1))
+    f"""words, lasting = [memory(2) for _ in range(8)], stream("non-blocking")
+for word in words: call("cuMemsetD32_v2", word, 0, SIZE(2))
 for line in sys.stdin:
     if line.startswith("launch"):
         seen = words[int(line.split()[1])]
@@ -17,8 +17,8 @@ for line in sys.stdin:
         continue
     if line == "seen\\n":
         call("cuStreamSynchronize", lasting)
-        masks = (ctypes.c_uint32 * len(words))()
-        for at, word in enumerate(words): call("cuMemcpyDtoH_v2", ctypes.byref(masks, 4 * at), word, SIZE(4))
+        masks = (ctypes.c_uint64 * len(words))()
+        for at, word in enumerate(words): call("cuMemcpyDtoH_v2", ctypes.byref(masks, 8 * at), word, SIZE(8))
         print(*(bin(mask).count("1") for mask in masks), flush=True)
         continue
 """,
