@@ -13,14 +13,33 @@ CapSM bounded_sum(CapSM a, CapSM b, CapSM bound) {
 }
 }  // namespace
 
+template <class Visit>
+void Allocator::each_child(std::size_t index, Visit visit) const {
+  for (std::int32_t c = nodes_[index].first_child; c >= 0; c = nodes_[static_cast<std::size_t>(c)].next_sibling)
+    visit(static_cast<std::size_t>(c));
+}
+
+/// The place of each client in demands_, and its index in the input.
+template <class Visit>
+void Allocator::each_client(std::size_t index, Visit visit) const {
+  const std::size_t first = nodes_[index].first_client, count = nodes_[index].clients;
+  if (scattered_)
+    for (std::size_t n = 0; n < count; ++n) visit(n, residents_[first + n]);
+  else
+    for (std::size_t n = 0; n < count; ++n) visit(n, first + n);
+}
+
 void Allocator::decide(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
-                       std::uint64_t turn, Decision& decision) {
+                       Decision& decision) {
   decision.nodes.assign(nodes.size(), {});
-  decision.clients.resize(clients.size());  // not cleared: divide() writes every client
+  decision.clients.resize(clients.size());  // not cleared: find_dues() and divide() write every client
+  decision.takes_turns = false;
   link(nodes, clients, capacity);
   gather(nodes, capacity, decision);
   decision.nodes[0].given = std::min(capacity, nodes[0].max);
-  for (std::size_t i = 0; i < nodes.size(); ++i) divide(i, nodes, clients, capacity, turn, decision);
+  decision.nodes[0].due = due_of(decision.nodes[0].given);
+  for (std::size_t i = 0; i < nodes.size(); ++i) find_dues(i, nodes, decision);
+  for (std::size_t i = 0; i < nodes.size(); ++i) divide(i, nodes, clients, capacity, decision);
 }
 
 /// Lists the children and the clients of each node, in the order of the input.
@@ -99,38 +118,65 @@ void Allocator::gather(std::span<const NodeInput> nodes, CapSM capacity, Decisio
   }
 }
 
-/// Top down: the node's policy divides what the node was given; the rest of it becomes headroom. Headroom goes first to
+/// Top down: what each child and each client of the node is due of what the node is due.
+void Allocator::find_dues(std::size_t index, std::span<const NodeInput> nodes, Decision& decision) {
+  const Node& node = nodes_[index];
+  NodeDecision& mine = decision.nodes[index];
+  Due for_clients = mine.due;
+  if (node.first_child >= 0) {
+    claims_.clear();
+    each_child(index, [&](std::size_t c) {
+      claims_.push_back({nodes_[c].floor, nodes_[c].want, nodes[c].weight, nodes[c].priority});
+    });
+    claims_.push_back({CapSM{}, node.own_want, kWeightDefault, 0});
+    dues_.resize(claims_.size());
+    nodes[index].policy->divide(claims_, mine.due, filler_, dues_);
+    std::size_t n = 0;
+    each_child(index, [&](std::size_t c) { decision.nodes[c].due = dues_[n++]; });
+    for_clients = mine.own_due = dues_[n];
+  }
+  const std::size_t count = node.clients;
+  if (count == 0) return;
+  if (dues_.size() < count) dues_.resize(count);
+  const std::span<Due> dues{dues_.data(), count};
+  filler_.share({demands_.data() + node.first_client, count}, for_clients, dues);
+  each_client(index, [&](std::size_t n, std::size_t c) {
+    decision.clients[c].due = dues[n];
+    decision.takes_turns |= decision.clients[c].waits_for_turns();
+  });
+}
+
+/// Top down: what the node was given becomes whole SMs for each; the rest of it becomes headroom. Headroom goes first to
 /// those that have demand, because blocks run faster when fewer of them share an SM. While no client of the device has
 /// demand, it goes first to those that had it last. What these may not have goes to the others.
 void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
-                       CapSM capacity, std::uint64_t turn, Decision& decision) {
+                       CapSM capacity, Decision& decision) {
   const Node& node = nodes_[index];
-  const NodeDecision& mine = decision.nodes[index];
+  NodeDecision& mine = decision.nodes[index];
   if (node.first_child < 0) {
-    divide_among_clients(index, clients, mine.given, mine.headroom, true, turn, decision);
+    divide_among_clients(index, clients, mine.given, mine.headroom, true, decision);
     return;
   }
 
-  claims_.clear();
-  const auto each_child = [&](auto&& visit) {
-    for (std::int32_t c = node.first_child; c >= 0; c = nodes_[static_cast<std::size_t>(c)].next_sibling)
-      visit(static_cast<std::size_t>(c));
+  wants_.clear(), dues_.clear(), credits_.clear();
+  const auto add = [&](CapSM want, Due due, const TurnAccount& account) {
+    wants_.push_back({want, 1});
+    dues_.push_back(due);
+    credits_.push_back(account.credit);
   };
-  each_child([&](std::size_t c) {
-    claims_.push_back({nodes_[c].floor, nodes_[c].want, nodes[c].weight, nodes[c].priority});
-  });
-  claims_.push_back({CapSM{}, std::min(node.own_want, mine.given), kWeightDefault, 0});
-  given_.resize(claims_.size());
-  nodes[index].policy->divide(claims_, mine.given, turn, filler_, given_);
+  each_child(index, [&](std::size_t c) { add(nodes_[c].want, decision.nodes[c].due, nodes[c].account); });
+  add(node.own_want, mine.own_due, nodes[index].own_account);
+  given_.resize(wants_.size());
+  filler_.round(wants_, dues_, credits_if(decision.takes_turns), mine.given, given_);
 
   CapSM pool = mine.given + mine.headroom;
   std::size_t n = 0;
-  each_child([&](std::size_t c) {
+  each_child(index, [&](std::size_t c) {
     decision.nodes[c].given = given_[n++];
     pool -= decision.nodes[c].given;
   });
-  const CapSM own = given_[n];
-  pool -= own;
+  mine.own_given = given_[n];
+  pool -= mine.own_given;
   filler_.parts.resize(n + 1);
   CapSM own_headroom{};
   const auto comes_first = [&](std::size_t c) {
@@ -140,67 +186,60 @@ void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std:
   for (const bool first : {true, false}) {
     if (pool.count == 0) break;
     filler_.claimants.clear();
-    each_child([&](std::size_t c) {
+    each_child(index, [&](std::size_t c) {
       const bool welcome = nodes_[c].inhabited && comes_first(c) == first;
       filler_.claimants.push_back(
           {welcome ? std::min(nodes[c].max, capacity) - decision.nodes[c].given : CapSM{}, nodes[c].weight});
     });
     filler_.claimants.push_back({node.open && own_comes_first == first ? pool : CapSM{}, kWeightDefault});
-    filler_.fill(filler_.claimants, pool, 0, filler_.parts);
+    filler_.fill(filler_.claimants, pool, filler_.parts);
     n = 0;
-    each_child([&](std::size_t c) {
+    each_child(index, [&](std::size_t c) {
       decision.nodes[c].headroom += filler_.parts[n];
       pool -= filler_.parts[n++];
     });
     own_headroom += filler_.parts[n];
     pool -= filler_.parts[n];
   }
-  divide_among_clients(index, clients, own, own_headroom, false, turn, decision);
+  divide_among_clients(index, clients, mine.own_given, own_headroom, false, decision);
+}
+
+std::span<const Due> Allocator::credits_if(bool takes_turns) const {
+  return takes_turns ? std::span<const Due>(credits_) : std::span<const Due>();
 }
 
 /// `leaf`: the part of `capacity` that no client demands is a kept reserve not in use. It is headroom for each of the
 /// clients.
 void Allocator::divide_among_clients(std::size_t index, std::span<const ClientInput> clients, CapSM capacity,
-                                     CapSM headroom, bool leaf, std::uint64_t turn, Decision& decision) {
+                                     CapSM headroom, bool leaf, Decision& decision) {
   const std::size_t first = nodes_[index].first_client, count = nodes_[index].clients;
   if (count == 0) return;
   const std::span<Claimant> claimants{demands_.data() + first, count};
   if (parts_.size() < count) parts_.resize(count);
   const std::span<CapSM> parts{parts_.data(), count};
   const std::span<ClientDecision> decided = decision.clients;
-  filler_.fill(claimants, capacity, turn, parts);
+  dues_.resize(count), credits_.resize(count);
+  each_client(index, [&](std::size_t n, std::size_t c) { dues_[n] = decided[c].due, credits_[n] = clients[c].credit; });
+  filler_.round(claimants, dues_, credits_if(decision.takes_turns), capacity, parts);
   const CapSM at_rest = leaf ? capacity - std::min(capacity, nodes_[index].own_want) : CapSM{};
-  const auto each = [&](auto&& visit) {
-    if (scattered_)
-      for (std::size_t n = 0; n < count; ++n) visit(n, residents_[first + n]);
-    else
-      for (std::size_t n = 0; n < count; ++n) visit(n, first + n);
-  };
-  if (headroom.count == 0) {
-    each([&](std::size_t n, std::size_t c) {
-      const CapSM own = parts[n];
-      decided[c] = {std::min(own + at_rest, clients[c].most), own};
-    });
-    return;
-  }
-  each([&](std::size_t n, std::size_t c) { decided[c].own = parts[n]; });
+  each_client(index, [&](std::size_t n, std::size_t c) { decided[c].own = parts[n]; });
   const auto comes_first = [&](const ClientInput& client) {
     return any_demand_ ? client.demand > CapSM{} : client.latest;
   };
   for (const bool first : {true, false}) {
     if (headroom.count == 0) break;
-    each([&](std::size_t n, std::size_t c) {
+    each_client(index, [&](std::size_t n, std::size_t c) {
       claimants[n].demand =
           comes_first(clients[c]) == first ? std::min(headroom, clients[c].most - decided[c].own) : CapSM{};
     });
-    filler_.fill(claimants, headroom, 0, parts);
-    each([&](std::size_t n, std::size_t c) {
+    filler_.fill(claimants, headroom, parts);
+    each_client(index, [&](std::size_t n, std::size_t c) {
       decided[c].own += parts[n];
       headroom -= parts[n];
     });
   }
-  each([&](std::size_t, std::size_t c) {
-    decided[c] = {std::min(decided[c].own + at_rest, clients[c].most), decided[c].own};
+  each_client(index, [&](std::size_t, std::size_t c) {
+    decided[c].grant = std::min(decided[c].own + at_rest, clients[c].most);
   });
 }
 

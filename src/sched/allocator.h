@@ -1,5 +1,10 @@
-// Divides one device among all clients in one pass over the whole slice tree, so that taking SMs from one client and
+// Divides one device among all clients at once, over the whole slice tree, so that taking SMs from one client and
 // giving them to another is one decision. Pure: no clock, no I/O; the same input gives the same output.
+//
+// Who may have SMs now: a client with demand that is *due* some. From the root down each node's policy says what part of
+// the node's SMs each claimant is due, in parts of an SM. Who is due nothing gets nothing in any turn: its slice is
+// suspended (max 0), or reserves take all. While somebody is due more than nothing and less than one SM, the device
+// takes turns (turns.h). Starvation, turns and places go by this, and by nothing else.
 //
 // A client gets capacity of two kinds:
 // - busy: its part of what its slice was given, up to its demand.
@@ -22,6 +27,7 @@
 
 #include "sched/capsm.h"
 #include "sched/policy.h"
+#include "sched/turns.h"
 #include "sched/water_fill.h"
 
 namespace gpuctl::sched {
@@ -40,6 +46,8 @@ struct NodeInput {
   std::int32_t priority = 0;          ///< no more than the parent's, unless the parent is the root
   const Policy* policy = nullptr;     ///< not null
   std::uint64_t active_until_ns = 0;  ///< set by mark_active (activity.h)
+  TurnAccount account;                ///< as one of what is directly below its parent
+  TurnAccount own_account;            ///< of the clients directly in it, as one of what is below it
 
   /// Whether the reserve is kept free now even if no client demands it.
   bool keeps_reserve() const { return strict || active; }
@@ -63,31 +71,42 @@ struct ClientInput {
   CapSM most = kUnlimitedCapSM;
   /// The client, perhaps with others, was the last to have demand. Matters only while no client has demand.
   bool latest = false;
+  Due credit = 0;  ///< TurnAccount::credit
 };
 
 struct NodeDecision {
-  CapSM demand{};    ///< what its clients could fill together, within its max
-  CapSM given{};     ///< its part of the parent's capacity, to use or to keep free
-  CapSM headroom{};  ///< SMs beyond `given` that no client demands
+  CapSM demand{};     ///< what its clients could fill together, within its max
+  CapSM given{};      ///< its part of the parent's capacity, to use or to keep free
+  CapSM headroom{};   ///< SMs beyond `given` that no client demands
+  CapSM own_given{};  ///< of an inner node: the part of `given` that is for the clients directly in it
+  Due due = 0;        ///< what `given` is over the turns
+  Due own_due = 0;    ///< what `own_given` is over the turns
 };
 
 struct ClientDecision {
   CapSM grant{};  ///< what the client may use now: `own` plus the kept reserve that its slice is not using
   CapSM own{};    ///< the part that no other client has
+  Due due = 0;    ///< of its demand, over the turns
+
+  /// It may have SMs, and has to wait for them in some turns.
+  bool waits_for_turns() const { return due > 0 && due < kWholeSm; }
+  /// The part of its demand that it has now.
+  CapSM given() const { return std::min(own, CapSM{static_cast<std::uint32_t>((due + kWholeSm - 1) / kWholeSm)}); }
 };
 
 struct Decision {
   std::vector<NodeDecision> nodes;      ///< in the order of the NodeInputs
   std::vector<ClientDecision> clients;  ///< in the order of the ClientInputs
+  bool takes_turns = false;             ///< a client waits for turns
 };
 
 /// Keeps scratch space between decisions, so that it allocates nothing once it has seen the largest tree. Not
 /// thread-safe.
 class Allocator {
  public:
-  /// `capacity`: the device's SMs. `turn`: which client comes first where there is not enough for all (WaterFiller).
+  /// `capacity`: the device's SMs.
   void decide(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
-              std::uint64_t turn, Decision& decision);
+              Decision& decision);
 
  private:
   struct Node {
@@ -104,10 +123,16 @@ class Allocator {
   void link(std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity);
   void gather_clients(std::span<const ClientInput> clients, CapSM capacity);
   void gather(std::span<const NodeInput> nodes, CapSM capacity, Decision& decision);
+  void find_dues(std::size_t index, std::span<const NodeInput> nodes, Decision& decision);
   void divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients, CapSM capacity,
-              std::uint64_t turn, Decision& decision);
+              Decision& decision);
   void divide_among_clients(std::size_t index, std::span<const ClientInput> clients, CapSM capacity, CapSM headroom,
-                            bool leaf, std::uint64_t turn, Decision& decision);
+                            bool leaf, Decision& decision);
+  std::span<const Due> credits_if(bool takes_turns) const;
+  template <class Visit>
+  void each_child(std::size_t index, Visit visit) const;
+  template <class Visit>
+  void each_client(std::size_t index, Visit visit) const;
 
   std::vector<Node> nodes_;
   bool any_demand_ = false;
@@ -115,7 +140,9 @@ class Allocator {
   std::vector<Claimant> demands_;         ///< demands of the clients, node by node, at most the device; weight 1
   std::vector<std::uint32_t> residents_;  ///< if scattered: the index in the input of each client in demands_
   std::vector<CapSM> parts_;              ///< parts of the clients of one node
-  std::vector<Claim> claims_;
+  std::vector<Claim> claims_;             ///< of one node, as are the next four
+  std::vector<Claimant> wants_;
+  std::vector<Due> dues_, credits_;
   std::vector<CapSM> given_;
   WaterFiller filler_;
 };

@@ -32,10 +32,10 @@ ClientInput client(std::uint32_t node, std::uint32_t demand) {
 }
 
 Decision decide(const std::vector<NodeInput>& nodes, const std::vector<ClientInput>& clients,
-                std::uint32_t capacity = 132, std::uint64_t turn = 0) {
+                std::uint32_t capacity = 132) {
   Allocator allocator;
   Decision decision;
-  allocator.decide(nodes, clients, CapSM{capacity}, turn, decision);
+  allocator.decide(nodes, clients, CapSM{capacity}, decision);
   return decision;
 }
 
@@ -131,16 +131,6 @@ TEST(Allocator, AStrictChildOfALendingParentIsStillKept) {
   EXPECT_EQ(decision.nodes[1].given, CapSM{6});
 }
 
-TEST(Allocator, MoreClientsThanSmsTakeTurns) {
-  std::vector<ClientInput> clients(10, client(0, 4));
-  Counts total(10, 0);
-  for (std::uint64_t turn = 0; turn < 10; ++turn) {
-    const auto counts = grants(decide({root()}, clients, 4, turn));
-    for (std::size_t i = 0; i < counts.size(); ++i) total[i] += counts[i];
-  }
-  EXPECT_EQ(total, Counts(10, 4));
-}
-
 /// SMGuard, Algorithm 1: a reservation gets what it asks for, evicting if need be; a quota gets at most what remains.
 struct SmGuard {
   std::uint32_t remain;
@@ -234,7 +224,7 @@ TEST(AllocatorProperties, NeverMoreThanThereIs) {
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {
     const Case c = random_case(random);
-    const Decision decision = decide(c.nodes, c.clients, c.capacity.count, random() % 8);
+    const Decision decision = decide(c.nodes, c.clients, c.capacity.count);
     ASSERT_LE(decision.nodes[0].given + decision.nodes[0].headroom, c.capacity);
     for (std::size_t node = 0; node < c.nodes.size(); ++node) {
       const CapSM total = decision.nodes[node].given + decision.nodes[node].headroom;
@@ -262,7 +252,7 @@ TEST(AllocatorProperties, ReservesAreAlwaysHonoured) {
   std::mt19937 random(2);
   for (int round = 0; round < 20000; ++round) {
     const Case c = random_case(random);
-    const Decision decision = decide(c.nodes, c.clients, c.capacity.count, random() % 8);
+    const Decision decision = decide(c.nodes, c.clients, c.capacity.count);
     for (std::size_t node = 1; node < c.nodes.size(); ++node) {
       ASSERT_GE(decision.nodes[node].given, std::min(c.nodes[node].reserve, decision.nodes[node].demand));
       if (c.nodes[node].keeps_reserve()) {
@@ -277,7 +267,7 @@ TEST(AllocatorProperties, NobodyWaitsWhileAnythingHeMayHaveLiesIdle) {
   int waiting = 0;
   for (int round = 0; round < 20000; ++round) {
     const Case c = random_case(random);
-    const Decision decision = decide(c.nodes, c.clients, c.capacity.count, random() % 8);
+    const Decision decision = decide(c.nodes, c.clients, c.capacity.count);
     for (std::size_t k = 0; k < c.clients.size(); ++k) {
       if (decision.clients[k].grant >= std::min(c.clients[k].demand, c.capacity)) continue;
       ++waiting;
@@ -298,10 +288,10 @@ TEST(AllocatorProperties, TheSameQuestionHasTheSameAnswer) {
   for (int round = 0; round < 5000; ++round) {
     const Case c = random_case(random);
     Decision first, again;
-    used.decide(c.nodes, c.clients, c.capacity, 3, first);
-    used.decide(c.nodes, c.clients, c.capacity, 3, again);
+    used.decide(c.nodes, c.clients, c.capacity, first);
+    used.decide(c.nodes, c.clients, c.capacity, again);
     EXPECT_EQ(grants(first), grants(again));
-    EXPECT_EQ(grants(first), grants(decide(c.nodes, c.clients, c.capacity.count, 3)));
+    EXPECT_EQ(grants(first), grants(decide(c.nodes, c.clients, c.capacity.count)));
   }
 }
 
@@ -318,8 +308,8 @@ TEST(AllocatorProperties, ClientsNeedNotStandSideBySide) {
     for (std::size_t i = 0; i < order.size(); ++i) grouped.clients[i] = scattered.clients[order[i]];
     Allocator allocator;
     Decision of_scattered, of_grouped;
-    allocator.decide(scattered.nodes, scattered.clients, scattered.capacity, 3, of_scattered);
-    allocator.decide(grouped.nodes, grouped.clients, grouped.capacity, 3, of_grouped);
+    allocator.decide(scattered.nodes, scattered.clients, scattered.capacity, of_scattered);
+    allocator.decide(grouped.nodes, grouped.clients, grouped.capacity, of_grouped);
     for (std::size_t i = 0; i < order.size(); ++i) {
       EXPECT_EQ(of_grouped.clients[i].grant, of_scattered.clients[order[i]].grant) << round;
       EXPECT_EQ(of_grouped.clients[i].own, of_scattered.clients[order[i]].own) << round;

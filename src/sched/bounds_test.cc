@@ -92,7 +92,7 @@ TEST(Sure, IsWhatTheAllocatorGivesToWhoAsksAlone) {
       Allocator allocator;
       Decision decision;
       const std::vector<ClientInput> clients{{n, kDevice}};
-      allocator.decide(nodes, clients, kDevice, 0, decision);
+      allocator.decide(nodes, clients, kDevice, decision);
       EXPECT_EQ(decision.clients[0].grant, told[n]) << "round " << round << ", node " << n;
     }
   }

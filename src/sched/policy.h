@@ -31,11 +31,9 @@ struct Policy {
   std::string_view options;  ///< "quantum_ms=1 ...", with the defaults; empty: none
 
   /// Null: the policy is for jobs only.
-  /// Fills `given` (as long as `claims`): each gets at least its floor and at most its want, together at most
-  /// `capacity`. `turn` rotates which claim comes first when there is not enough for all. Pure; `filler` is scratch
-  /// space.
-  void (*divide)(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
-                 std::span<CapSM> given);
+  /// Finds what each claim is due of `capacity`, in `dues` (as long as `claims`): at least its floor and at most its
+  /// want. Turns make whole SMs of it. Pure; `filler` is scratch space.
+  void (*divide)(std::span<const Claim> claims, Due capacity, WaterFiller& filler, std::span<Due> dues);
 
   /// Makes the policy for jobs. For a policy that divides SMs among children only the simulator does so.
   Result<std::unique_ptr<JobPolicy>> (*make)(const PolicyInputs& inputs);

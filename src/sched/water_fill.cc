@@ -4,89 +4,94 @@
 
 namespace gpuctl::sched {
 
-void WaterFiller::fill(std::span<const Claimant> claimants, CapSM amount, std::uint64_t turn, std::span<CapSM> parts) {
+namespace {
+
+/// Whether all claimants can have their demand.
+bool enough(std::span<const Claimant> claimants, Due amount) {
+  Due left = amount;
+  for (const Claimant& claimant : claimants)
+    if ((left -= due_of(claimant.demand)) < 0) return false;  // no more is summed than is there
+  return true;
+}
+
+}  // namespace
+
+void WaterFiller::share(std::span<const Claimant> claimants, Due amount, std::span<Due> dues) {
+  if (enough(claimants, amount)) {
+    for (std::size_t i = 0; i < claimants.size(); ++i) dues[i] = due_of(claimants[i].demand);
+    return;
+  }
+  open_.clear();
+  Due weights = 0, left = amount;
+  for (std::size_t i = 0; i < claimants.size(); ++i) {
+    dues[i] = 0;
+    if (claimants[i].demand.count == 0) continue;
+    weights += claimants[i].weight;
+    open_.push_back({static_cast<std::uint32_t>(i), claimants[i].weight, due_of(claimants[i].demand)});
+  }
+  // Whoever cannot have what its weight says has the bound that is in its way, and the others share what is left. Where
+  // both bounds are in somebody's way, only those stay for good that move the others' shares further.
+  const Due least = amount >= static_cast<Due>(open_.size()) * kWholeSm ? kWholeSm : 0;
+  for (;;) {
+    Due beyond = 0;  // what is too little for some, less what is too much for others
+    bool any = false;
+    for (const Open& claimant : open_) {
+      const Due part = left * claimant.weight / weights;
+      const Due bounded = std::clamp(part, least, claimant.key);
+      any |= bounded != part;
+      beyond += bounded - part;
+    }
+    if (!any) break;
+    std::size_t kept = 0;
+    Due weights_kept = weights, left_kept = left;
+    for (const Open& claimant : open_) {
+      const Due part = left * claimant.weight / weights;
+      const bool raised = beyond >= 0 && part < least, lowered = beyond <= 0 && part > claimant.key;
+      if (!raised && !lowered) {
+        open_[kept++] = claimant;
+        continue;
+      }
+      dues[claimant.index] = raised ? least : claimant.key;
+      left_kept -= dues[claimant.index];
+      weights_kept -= claimant.weight;
+    }
+    open_.resize(kept);
+    weights = weights_kept, left = left_kept;
+    if (open_.empty()) return;
+  }
+  for (const Open& claimant : open_) dues[claimant.index] = left * claimant.weight / weights;
+}
+
+void WaterFiller::round(std::span<const Claimant> claimants, std::span<const Due> dues, std::span<const Due> credits,
+                        CapSM amount, std::span<CapSM> parts) {
+  open_.clear();
+  std::uint64_t handed_out = 0;
+  for (std::size_t i = 0; i < claimants.size(); ++i) {
+    const auto whole = static_cast<std::uint32_t>(dues[i] / kWholeSm);
+    parts[i] = CapSM{whole};
+    handed_out += whole;
+    if (parts[i] >= claimants[i].demand) continue;
+    const Due remainder = dues[i] % kWholeSm;
+    // Shares are rounded down, so an SM may be left of which nobody seems to be due a part.
+    const Due key = remainder == 0 ? INT64_MIN : remainder + (credits.empty() ? 0 : credits[i]);
+    open_.push_back({static_cast<std::uint32_t>(i), 0, key});
+  }
+  const std::uint64_t left = amount.count > handed_out ? amount.count - handed_out : 0;
+  const auto more = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(left, open_.size()));
+  std::nth_element(open_.begin(), open_.begin() + more, open_.end(),
+                   [](const Open& a, const Open& b) { return a.key != b.key ? a.key > b.key : a.index < b.index; });
+  for (std::ptrdiff_t n = 0; n < more; ++n) parts[open_[static_cast<std::size_t>(n)].index] += CapSM{1};
+}
+
+void WaterFiller::fill(std::span<const Claimant> claimants, CapSM amount, std::span<CapSM> parts) {
   if (amount.count == 0) {
     std::fill(parts.begin(), parts.end(), CapSM{});
     return;
   }
-  // Sum only until it is known that there is not enough for all.
-  std::uint64_t demand = 0;
-  for (std::size_t i = 0; i < claimants.size() && demand <= amount.count; ++i) demand += claimants[i].demand.count;
-  if (demand <= amount.count) {
-    for (std::size_t i = 0; i < claimants.size(); ++i) parts[i] = claimants[i].demand;
-    return;
-  }
-
-  // One each, as far as it goes: division in proportion would starve the light ones for good.
-  const std::size_t count = claimants.size(), first = turn % count;
-  std::fill(parts.begin(), parts.end(), CapSM{});
-  std::uint64_t left = amount.count;
-  for (std::size_t n = 0, i = first; n < count && left > 0; ++n, i = i + 1 < count ? i + 1 : 0) {
-    if (claimants[i].demand.count == 0) continue;
-    parts[i] = CapSM{1};
-    --left;
-  }
-  if (left == 0) return;
-
-  left = amount.count;
-  open_.clear();
-  std::uint64_t weights = 0;
-  for (std::size_t n = 0; n < count; ++n) {
-    const std::size_t i = first + n < count ? first + n : first + n - count;
-    parts[i] = {};
-    if (claimants[i].demand.count == 0) continue;
-    weights += claimants[i].weight;
-    open_.push_back({static_cast<std::uint32_t>(i), claimants[i].weight, n, claimants[i].demand.count});
-  }
-  // Give those their demand whose share is at least that. Each of them raises the share of the rest, so the order does
-  // not matter and a few passes are enough.
-  for (std::size_t before = 0; before != open_.size();) {
-    before = open_.size();
-    std::size_t kept = 0;
-    for (const Open& claimant : open_) {
-      if (claimant.demand * weights <= left * claimant.weight) {
-        parts[claimant.index] = CapSM{claimant.demand};
-        left -= claimant.demand;
-        weights -= claimant.weight;
-      } else {
-        open_[kept++] = claimant;
-      }
-    }
-    open_.resize(kept);
-  }
-
-  // The others share in proportion. The rounding fits, because for each: demand > left * weight / weights.
-  std::uint64_t handed_out = 0;
-  for (Open& claimant : open_) {
-    const std::uint64_t exact = left * claimant.weight;
-    parts[claimant.index] = CapSM{static_cast<std::uint32_t>(exact / weights)};
-    handed_out += exact / weights;
-    claimant.demand = static_cast<std::uint32_t>(exact % weights);  // holds the remainder from here on
-  }
-  const auto more = static_cast<std::ptrdiff_t>(left - handed_out);
-  std::nth_element(open_.begin(), open_.begin() + more, open_.end(), [](const Open& a, const Open& b) {
-    return a.demand != b.demand ? a.demand > b.demand : a.key < b.key;
-  });
-  for (std::ptrdiff_t n = 0; n < more; ++n) parts[open_[static_cast<std::size_t>(n)].index] += CapSM{1};
-  lift_empty(claimants, parts);
-}
-
-/// For each claimant that proportion left with none, takes one from the claimant with most for its weight, of those
-/// that have two.
-void WaterFiller::lift_empty(std::span<const Claimant> claimants, std::span<CapSM> parts) {
-  for (std::size_t i = 0; i < claimants.size(); ++i) {
-    if (claimants[i].demand.count == 0 || parts[i].count != 0) continue;
-    std::size_t donor = claimants.size();
-    for (std::size_t j = 0; j < claimants.size(); ++j) {
-      if (parts[j].count < 2) continue;
-      if (donor == claimants.size() || std::uint64_t{parts[j].count} * claimants[donor].weight >
-                                           std::uint64_t{parts[donor].count} * claimants[j].weight)
-        donor = j;
-    }
-    if (donor == claimants.size()) return;
-    parts[donor] -= CapSM{1};
-    parts[i] = CapSM{1};
-  }
+  if (dues_.size() < claimants.size()) dues_.resize(claimants.size());
+  const std::span<Due> dues{dues_.data(), claimants.size()};
+  share(claimants, due_of(amount), dues);
+  round(claimants, dues, {}, amount, parts);
 }
 
 }  // namespace gpuctl::sched

@@ -83,7 +83,7 @@ Decision decide(const Case& one, const std::vector<ClientInput>& clients) {
   for (NodeInput& node : nodes) node.active = node.may_keep_reserve();
   Allocator allocator;
   Decision decision;
-  allocator.decide(nodes, clients, kDevice, 0, decision);
+  allocator.decide(nodes, clients, kDevice, decision);
   return decision;
 }
 
@@ -154,7 +154,7 @@ TEST(Bounded, AnIdleSubtreeKeepsFromOthersNoMoreThanItsOwnReserve) {
       std::vector<NodeInput> nodes = one.tree.nodes();  // nobody is active
       Allocator allocator;
       Decision decision;
-      allocator.decide(nodes, clients, kDevice, 0, decision);
+      allocator.decide(nodes, clients, kDevice, decision);
       return decision.nodes[own].given;
     };
     EXPECT_EQ(idle(before), idle(after));

@@ -153,7 +153,7 @@ TEST(KeptByMps, NobodyGetsMoreThanTheBoundsAllow) {
     kept.lift(left);
     Allocator allocator;
     Decision decision;
-    allocator.decide(left, crowd.asked, kDevice, 0, decision);
+    allocator.decide(left, crowd.asked, kDevice, decision);
     for (std::size_t n = 0; n < crowd.nodes.size(); ++n) {
       std::uint32_t inside = 0, outside = 0;
       for (std::size_t c = 0; c < crowd.capped.size(); ++c) {

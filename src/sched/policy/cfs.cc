@@ -1,5 +1,6 @@
-// cfs: in each epoch every job gets an equal part of it. The job that has waited longest comes first (FRS section
-// IV-D). The paper has no weights; here a job of half the weight of the heaviest has a part of every second epoch.
+// cfs: in each epoch every owner gets an equal part of it, for one launch or several. The job that has waited longest
+// comes first (FRS section IV-D). The paper has no weights; here an owner of half the weight of the heaviest has a part
+// of every second epoch.
 //
 // Good at: equal time for all within a bounded round, without predictions.
 // Bad at: short jobs among many. The part shrinks with the number of jobs, so a short job needs several rounds, and
@@ -18,9 +19,17 @@ constexpr Time kLeastPart = std::chrono::microseconds{250};
 class Cfs : public JobPolicy {
  public:
   explicit Cfs(Time epoch) : epoch_length_(epoch) {}
-  // A job that arrives waits for the next epoch; otherwise new jobs could prolong the current one for ever.
-  void arrived(Job& job, Time) override { turns_.put_behind(job, epoch_); }
-  void slice_over(Job& job, Time) override { turns_.put_behind(job, WeightedTurns::next(job)); }
+  // Who is new waits for the next epoch; otherwise new owners could prolong the current one for ever.
+  void arrived(Job& job, Time) override {
+    if (turns_.arrived(job, epoch_)) turns_.put_behind(job, epoch_);
+  }
+  void left(const Job& job, Time now) override {
+    if (turns_.left(job, now)) turns_.put_behind(job, WeightedTurns::of(job).round);
+  }
+  void slice_over(Job& job, Time now) override {
+    WeightedTurns::of(job).allowance.end(now);
+    turns_.put_behind(job, WeightedTurns::of(job).round);
+  }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = view.leader;
     if (next == kNoJob) {
@@ -31,24 +40,29 @@ class Cfs : public JobPolicy {
       epoch_ = WeightedTurns::round_after(epoch_, view.jobs);
       next = longest_waiting(view);
     }
-    plan.run(next, view.capacity, std::max(epoch_length_ / static_cast<std::int64_t>(view.jobs.size()), kLeastPart));
+    const Time part = std::max(epoch_length_ / static_cast<std::int64_t>(view.jobs.size()), kLeastPart);
+    plan.run(next, view.capacity, WeightedTurns::of(view.jobs[next]).allowance.begin(part));
   }
 
  private:
-  /// Among the jobs that have not had their part of this epoch.
+  /// Among the jobs whose owners have not had their part of this epoch. Whose part has begun goes on.
   std::uint32_t longest_waiting(const View& view) const {
     std::uint32_t best = kNoJob;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
       const Job& job = view.jobs[i];
-      if (WeightedTurns::next(job) > epoch_) continue;
+      if (WeightedTurns::of(job).round > epoch_) continue;
       if (best == kNoJob || before(job, view.jobs[best], view.now)) best = i;
     }
     return best;
   }
   static bool before(const Job& a, const Job& b, Time now) {
+    const bool begun_a = begun(a), begun_b = begun(b);
+    if (begun_a != begun_b) return begun_a;
     const Time wa = a.waited_at(now), wb = b.waited_at(now);
     return wa != wb ? wa > wb : a.sequence < b.sequence;
   }
+
+  static bool begun(const Job& job) { return WeightedTurns::of(job).allowance.left > Time{0}; }
 
   Time epoch_length_;
   WeightedTurns turns_;

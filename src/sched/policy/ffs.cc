@@ -6,11 +6,11 @@
 // evictions take.
 //
 // Epochs belong to the owner (a stream), not to the job. A stream that launches its next kernel while its epoch lasts
-// goes on with it. A stream that pauses keeps the rest of its epoch for its next turn.
-#include <algorithm>
+// goes on with it. A stream that pauses keeps the rest of its epoch for its next turn. Where T W_i is too short, the owner
+// has a longer epoch and sits out some rounds: whoever had least time for its weight is next.
 #include <cmath>
-#include <unordered_map>
 
+#include "sched/policy/owners.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
@@ -18,75 +18,66 @@ namespace gpuctl::sched {
 namespace {
 // T would be 0 where evictions cost nothing. One eviction of the measured 66 us fits into this.
 constexpr Time kLeastEpoch = std::chrono::microseconds{100};
-constexpr std::size_t kIdleAccounts = 64;  // idle owners remembered, beside as many as have jobs
 
 class Ffs : public JobPolicy {
  public:
   explicit Ffs(double max_overhead) : max_overhead_(max_overhead) {}
 
   void arrived(Job& job, Time) override {
-    const auto [at, added] = accounts_.try_emplace(job.owner);
-    if (added) at->second.turn = ++last_turn_;
-    if (at->second.jobs++ == 0) ++busy_;
-    job.mark[0] = reinterpret_cast<std::intptr_t>(&at->second);
-    if (accounts_.size() > 2 * busy_ + kIdleAccounts) forget_idle();
+    const bool is_new = owners_.arrived(job);
+    Account& account = Owners<Account>::of(job);
+    if (is_new) account.order = ++ordered_;
+    account.had = std::max(account.had, had_);
   }
   void left(const Job& job, Time now) override {
-    Account& account = account_of(job);
-    if (job.holds()) spend(account, now - std::max(job.since, account.from));
-    if (--account.jobs == 0) --busy_;
+    Account& account = Owners<Account>::of(job);
+    owners_.left(job);
+    if (account.allowance.spend(job, now)) end(account);
   }
   void slice_over(Job& job, Time now) override {
-    Account& account = account_of(job);
-    account.from = now;
-    spend(account, account.left);
+    Account& account = Owners<Account>::of(job);
+    account.allowance.end(now);
+    end(account);
   }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = view.leader;
-    if (next == kNoJob) {
-      next = 0;
-      std::int64_t first = account_of(view.jobs[0]).turn;
-      for (std::uint32_t i = 1; i < view.jobs.size(); ++i) {
-        const std::int64_t turn = account_of(view.jobs[i]).turn;
-        if (turn < first || (turn == first && view.jobs[i].sequence < view.jobs[next].sequence)) next = i, first = turn;
-      }
+    if (next == kNoJob)
+      next = least_job(view.jobs, [](const Job& job) {
+        const Account& account = Owners<Account>::of(job);
+        return std::tuple(account.allowance.left == Time{0}, account.had, account.order);
+      });
+    Account& account = Owners<Account>::of(view.jobs[next]);
+    if (account.allowance.left == Time{0}) {
+      account.epoch = epoch(view, view.jobs[next].weight);
+      account.weight = view.jobs[next].weight;
     }
-    Account& account = account_of(view.jobs[next]);
-    if (account.left <= Time{0}) account.left = epoch(view, view.jobs[next].weight);
-    plan.run(next, view.capacity, account.left);
+    had_ = std::max(had_, account.had);
+    plan.run(next, view.capacity, account.allowance.begin(account.epoch));
   }
 
  private:
   struct Account {
-    std::int64_t turn = 0;  ///< the owner with the least is next
-    Time left{};            ///< of its epoch; 0: not begun
-    Time from{};            ///< time used before this instant does not count
-    std::uint32_t jobs = 0;
+    double had = 0;          ///< time, in ns for a weight of 1
+    std::int64_t order = 0;  ///< of those who had the same, the least is next
+    Time epoch{};
+    std::uint32_t weight = 1;
+    Allowance allowance;  ///< of the epoch
   };
 
-  /// The account is looked up once, when the job arrives: the map never moves an account and never erases one with
-  /// jobs.
-  static Account& account_of(const Job& job) { return *reinterpret_cast<Account*>(job.mark[0]); }
-
-  void spend(Account& account, Time used) {
-    account.left -= used;
-    if (account.left > Time{0}) return;
-    account.left = Time{0};
-    account.turn = ++last_turn_;
+  void end(Account& account) {
+    account.had += static_cast<double>(account.epoch.count()) / account.weight;
+    account.order = ++ordered_;
   }
   Time epoch(const View& view, std::uint32_t weight) const {
     double overheads = 0, weights = 0;
     for (const Job& job : view.jobs) overheads += static_cast<double>(job.eviction.count()), weights += job.weight;
     return std::max(Time{std::llround(overheads / (max_overhead_ * weights) * weight)}, kLeastEpoch);
   }
-  void forget_idle() {
-    std::erase_if(accounts_, [](const auto& entry) { return entry.second.jobs == 0; });
-  }
 
   double max_overhead_;
-  std::int64_t last_turn_ = 0;
-  std::size_t busy_ = 0;
-  std::unordered_map<std::uint64_t, Account> accounts_;
+  double had_ = 0;  ///< Account::had of the latest to begin an epoch: nobody who comes had less
+  std::int64_t ordered_ = 0;
+  Owners<Account> owners_;
 };
 }  // namespace
 

@@ -2,7 +2,8 @@
 //   IS = (t + T_r) / T_e        t: time since it arrived,
 // until the job with the least IS has become as slow:
 //   quantum = IS_max * T_e' - T_r' - t'     of the job with the least IS, at least quantum_ms.
-// The paper has no weights. Here each IS counts times the job's weight, so a job of twice the weight is to be half as
+// The paper's jobs are applications. So t and both T count all launches of the owner since it last had nothing to run.
+// The paper has no weights. Here each IS counts times the owner's weight, so one of twice the weight is to be half as
 // slow.
 // (The paper's (1) divides by the tasks done; its text and its (2) divide by all tasks, as this code does.)
 //
@@ -12,14 +13,25 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sched/policy/owners.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
 
 namespace {
+constexpr double kLongestNs = 1e18;
+
 class Frs : public JobPolicy {
  public:
   explicit Frs(Time least_quantum) : least_quantum_(least_quantum) {}
+  void arrived(Job& job, Time now) override {
+    owners_.arrived(job);
+    Owners<Burst>::of(job).arrived(now);
+  }
+  void left(const Job& job, Time now) override {
+    Owners<Burst>::of(job).left(job, now);
+    owners_.left(job);
+  }
   void plan(const View& view, Plan& plan) override {
     const auto jobs = view.jobs;
     std::uint32_t slowest = 0, fastest = 0;
@@ -31,16 +43,23 @@ class Frs : public JobPolicy {
       if (slowdown < least) fastest = i, least = slowdown;
     }
     const Job& last = jobs[fastest];
-    const double quantum = most / last.weight * static_cast<double>(last.predicted.count()) -
-                           static_cast<double>((last.remaining + (view.now - last.arrived)).count());
-    plan.run(slowest, view.capacity, std::max(Time{std::llround(quantum)}, least_quantum_));
+    const double quantum = most / last.weight * alone(last) - turnaround(last, view.now);
+    plan.run(slowest, view.capacity, std::max(Time{std::llround(std::min(quantum, kLongestNs))}, least_quantum_));
     plan.renew = true;
   }
 
  private:
-  static double weighed(const Job& job, Time now) { return job.slowdown(now) * job.weight; }
+  /// Of the burst, if the job ran from now on to its end.
+  static double turnaround(const Job& job, Time now) {
+    return static_cast<double>((Owners<Burst>::of(job).turnaround + (now - job.arrived) + job.remaining).count());
+  }
+  static double alone(const Job& job) {
+    return static_cast<double>((Owners<Burst>::of(job).alone + job.predicted).count());
+  }
+  static double weighed(const Job& job, Time now) { return turnaround(job, now) / alone(job) * job.weight; }
 
   Time least_quantum_;
+  Owners<Burst> owners_;
 };
 }  // namespace
 

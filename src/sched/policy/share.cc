@@ -8,17 +8,15 @@
 
 namespace gpuctl::sched {
 
-void divide_share(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
-                  std::span<CapSM> given) {
+void divide_share(std::span<const Claim> claims, Due capacity, WaterFiller& filler, std::span<Due> dues) {
   filler.claimants.resize(claims.size());
-  filler.parts.resize(claims.size());
-  CapSM left = capacity;
+  Due left = capacity;
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    left -= claims[i].floor;
+    left -= due_of(claims[i].floor);
     filler.claimants[i] = {claims[i].want - claims[i].floor, claims[i].weight};
   }
-  filler.fill(filler.claimants, left, turn, filler.parts);
-  for (std::size_t i = 0; i < claims.size(); ++i) given[i] = claims[i].floor + filler.parts[i];
+  filler.share(filler.claimants, left, dues);
+  for (std::size_t i = 0; i < claims.size(); ++i) dues[i] += due_of(claims[i].floor);
 }
 
 }  // namespace gpuctl::sched

@@ -5,7 +5,6 @@
 namespace gpuctl::sched {
 
 /// `share`: each child gets its floor. The rest is divided in proportion to the weights, until each has what it wants.
-void divide_share(std::span<const Claim> claims, CapSM capacity, std::uint64_t turn, WaterFiller& filler,
-                  std::span<CapSM> given);
+void divide_share(std::span<const Claim> claims, Due capacity, WaterFiller& filler, std::span<Due> dues);
 
 }  // namespace gpuctl::sched

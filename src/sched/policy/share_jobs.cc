@@ -1,136 +1,96 @@
 // share, among jobs: the spatial policy of the slice tree as a policy for jobs, so that it can be simulated and
-// compared with the others. It asks the daemon's allocator how much each slice gets, as if each slice had one client
-// that wants what its jobs want together. It divides that among the jobs as the allocator does among clients. When
-// there are many jobs, few of a slice get anything; for the others nothing but their wants is written.
+// compared with the others. It asks the daemon's allocator, for which each job is a client. With more jobs than SMs
+// their owners take turns, as clients do.
 //
 // Good and bad at: see policy/share.cc.
 #include <algorithm>
-#include <utility>
 
 #include "sched/allocator.h"
+#include "sched/policy/owners.h"
 #include "sched/temporal/makers.h"
 
 namespace gpuctl::sched {
 
 namespace {
-// With more jobs than SMs, jobs take turns of this length: long beside an eviction, short beside what people notice.
+// Turns are so long: long beside an eviction, short beside what people notice.
 constexpr Time kTurn = std::chrono::milliseconds{10};
 
 class ShareJobs : public JobPolicy {
  public:
-  explicit ShareJobs(std::vector<SliceLimits> slices) : slices_(std::move(slices)) {}
+  explicit ShareJobs(const std::vector<SliceLimits>& slices) {
+    nodes_.push_back({.policy = share_});
+    for (const SliceLimits& slice : slices) add(slice);
+  }
 
   void arrived(Job& job, Time) override {
-    if (job.slice >= slices_.size()) slices_.resize(job.slice + 1);
+    owners_.arrived(job);
+    while (job.slice + 1 >= nodes_.size()) add({});
+  }
+  void left(const Job& job, Time now) override {
+    charge(now);  // the latest plan is about jobs that are there
+    charged_.clear();
+    owners_.left(job);
   }
   void plan(const View& view, Plan& plan) override {
-    const auto turn = static_cast<std::uint64_t>(view.now / kTurn);
-    list_wants(view);
-    decide_slices(view.capacity, turn);
-    parts_.resize(view.jobs.size());
-    for (std::size_t s = 0; s < groups_.size(); ++s) {
-      const auto [first, count, want] = groups_[s];
-      if (count == 0) continue;
-      const std::span<CapSM> parts{parts_.data() + first, count};
-      filler_.fill(std::span{wants_}.subspan(first, count), decision_.nodes[s + 1].given, turn, parts);
+    charge(view.now);
+    if (view.now >= turn_ends_) {
+      for (const Job& job : view.jobs) Accounts::of(job).end_turn();
+      end_turn(nodes_);
+      turn_ends_ = view.now + kTurn;
     }
-    share(view, plan);
-    if (view.jobs.size() > plan.shares.size()) plan.again = (view.now / kTurn + 1) * kTurn;
+    nodes_[0].reserve = view.capacity;
+    clients_.clear();
+    for (const Job& job : view.jobs)
+      clients_.push_back({.node = job.slice + 1,
+                          .demand = job.tail ? CapSM{} : std::min(job.need, view.capacity),
+                          .credit = Accounts::of(job).credit});
+    allocator_.decide(nodes_, clients_, view.capacity, decision_);
+    charged_.clear();
+    for (std::uint32_t i = 0; i < clients_.size(); ++i) {
+      const ClientDecision& client = decision_.clients[i];
+      if (client.given().count > 0) plan.shares.push_back({i, client.given()});
+      if (decision_.takes_turns) charged_.push_back({&Accounts::of(view.jobs[i]), client.due, client.given()});
+    }
+    if (decision_.takes_turns)
+      plan.again = turn_ends_;
+    else
+      turn_ends_ = view.now + kTurn;
   }
 
  private:
-  struct Group {
-    std::uint32_t first = 0, count = 0;  ///< its jobs, in wants_
-    std::uint32_t want = 0;              ///< what they want together, at most the device
+  using Accounts = Owners<TurnAccount>;
+  struct Charged {
+    TurnAccount* account;
+    Due due;
+    CapSM given;
   };
 
-  /// Fills wants_ and groups_. The jobs of a slice are adjacent in wants_, in the order of the view.
-  void list_wants(const View& view) {
-    groups_.assign(slices_.size(), {});
-    wants_.resize(view.jobs.size());
-    const std::uint32_t slice = view.jobs[0].slice;
-    const CapSM capacity = view.capacity;
-    std::uint32_t others = 0;
-    std::uint64_t sum = 0;
-    Claimant* next = wants_.data();
-    for (const Job& job : view.jobs) {
-      const CapSM want = wanted(job, capacity);
-      others |= job.slice ^ slice;
-      sum += want.count;
-      (next++)->demand = want;
-    }
-    scattered_ = others != 0;
-    if (scattered_)
-      gather(view);
-    else
-      groups_[slice] = {0, static_cast<std::uint32_t>(view.jobs.size()), bounded(sum, view.capacity)};
+  void add(const SliceLimits& limits) {
+    nodes_.push_back({.parent = 0,
+                      .reserve = limits.reserve,
+                      .strict = limits.strict,
+                      .max = limits.max,
+                      .weight = limits.weight,
+                      .policy = share_});
+    decision_.nodes.resize(nodes_.size());
   }
-  void gather(const View& view) {
-    for (const Job& job : view.jobs) ++groups_[job.slice].count;
-    std::uint32_t first = 0;
-    for (Group& group : groups_) {
-      group.first = first;
-      first += std::exchange(group.count, 0);
-    }
-    places_.resize(view.jobs.size());
-    for (std::size_t i = 0; i < view.jobs.size(); ++i) {
-      const Job& job = view.jobs[i];
-      Group& group = groups_[job.slice];
-      places_[i] = group.first + group.count++;
-      const CapSM want = wanted(job, view.capacity);
-      wants_[places_[i]].demand = want;
-      group.want = bounded(std::uint64_t{group.want} + want.count, view.capacity);
-    }
-  }
-  static CapSM wanted(const Job& job, CapSM capacity) { return job.tail ? CapSM{} : std::min(job.need, capacity); }
-  static std::uint32_t bounded(std::uint64_t sum, CapSM capacity) {
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, capacity.count));
-  }
-
-  /// Slice s is node s + 1 of the decision.
-  void decide_slices(CapSM capacity, std::uint64_t turn) {
-    nodes_.assign(1, {.reserve = capacity, .policy = share_});
-    clients_.clear();
-    for (std::uint32_t s = 0; s < slices_.size(); ++s) {
-      const SliceLimits& limits = slices_[s];
-      nodes_.push_back({.parent = 0,
-                        .reserve = limits.reserve,
-                        .strict = limits.strict,
-                        .max = limits.max,
-                        .weight = limits.weight,
-                        .policy = share_});
-      if (groups_[s].count > 0) clients_.push_back({.node = s + 1, .demand = CapSM{groups_[s].want}});
-    }
-    allocator_.decide(nodes_, clients_, capacity, turn, decision_);
-  }
-
-  void share(const View& view, Plan& plan) const {
-    const auto count = static_cast<std::uint32_t>(view.jobs.size());
-    const std::span<const CapSM> parts = parts_;
-    CapSM left = view.capacity;
-    const auto give = [&](std::uint32_t job, CapSM part) {
-      if (part.count == 0) return;
-      plan.shares.push_back({job, part});
-      left -= part;
-    };
-    if (scattered_)
-      for (std::uint32_t i = 0; i < count && left.count > 0; ++i) give(i, parts[places_[i]]);
-    else
-      for (std::uint32_t i = 0; i < count && left.count > 0; ++i) give(i, parts[i]);
+  /// For the time since the latest decision.
+  void charge(Time now) {
+    const Time elapsed = std::min(now - charged_until_, 16 * kTurn);
+    charged_until_ = now;
+    if (charged_.empty()) return;
+    for (const Charged& job : charged_) job.account->charge(job.due, job.given, elapsed, kTurn);
+    sched::charge(nodes_, decision_, elapsed, kTurn);
   }
 
   const Policy* share_ = find_policy("share");
-  std::vector<SliceLimits> slices_;
-  std::vector<Group> groups_;          ///< by slice
-  std::vector<Claimant> wants_;        ///< of weight 1
-  std::vector<CapSM> parts_;           ///< as wants_
-  bool scattered_ = false;             ///< more than one slice has jobs
-  std::vector<std::uint32_t> places_;  ///< if scattered: the place of each job in wants_
-  std::vector<NodeInput> nodes_;
+  Accounts owners_;
+  std::vector<NodeInput> nodes_;  ///< slice s is node s + 1
   std::vector<ClientInput> clients_;
+  std::vector<Charged> charged_;  ///< by job of the latest plan, if these took turns
   Allocator allocator_;
   Decision decision_;
-  WaterFiller filler_;
+  Time turn_ends_{}, charged_until_{};
 };
 }  // namespace
 

@@ -1,52 +1,75 @@
-// Turns in proportion to weights, for policies that take jobs by turns: the heaviest job has a turn in each round, and
-// one of half its weight in every second round. Where all weights are equal, each job has a turn in each round.
+// Turns in proportion to weights, for policies that take owners by turns: the heaviest has a turn in each round, and one
+// of half its weight in every second round. Where all weights are equal, each owner has a turn in each round. A turn
+// goes on over the owner's launches.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "sched/temporal/job.h"
+#include "sched/policy/owners.h"
 
 namespace gpuctl::sched {
 
-/// Keeps in Job::mark[0] in which round the job has its next turn; a round is kRound.
 class WeightedTurns {
  public:
   static constexpr std::int64_t kRound = 1024;
 
-  static std::int64_t next(const Job& job) { return job.mark[0]; }
-  /// The job's next turn is as many rounds after the round `from` as its weight says: one for the heaviest job. Weights
+  struct Turn {
+    std::int64_t round = 0;  ///< in which the owner has its turn; one round is kRound
+    std::int64_t order = 0;  ///< among those of the same round, the first to be put there first
+    std::int64_t rounds = kRound;  ///< dprr: so many after this one it has its next turn
+    Allowance allowance;
+  };
+  static Turn& of(const Job& job) { return Owners<Turn>::of(job); }
+
+  /// In the round `round`. True if the owner is new. Another one has its turn when it had it before, or now if that
+  /// round is over.
+  bool arrived(Job& job, std::int64_t round) {
+    if (owners_.arrived(job)) return true;
+    if (Turn& turn = of(job); turn.round < round) turn = {.round = round, .order = ++ordered_, .allowance = {}};
+    return false;
+  }
+  /// True if that ends the owner's turn.
+  bool left(const Job& job, Time now) {
+    owners_.left(job);
+    return of(job).allowance.spend(job, now);
+  }
+  /// The owner's next turn is as many rounds after the round `from` as its weight says: one for the heaviest. Weights
   /// are those at the next count().
-  void put_behind(Job& job, std::int64_t from) {
-    job.mark[0] = from | kNotCounted;
+  void put_behind(const Job& job, std::int64_t from) {
+    of(job).round = from | kNotCounted;
+    of(job).order = ++ordered_;
     any_ = true;
   }
-  /// Before next() of any job is read.
-  void count(std::span<Job> jobs) {
+  /// Before the round of any turn is read.
+  void count(std::span<const Job> jobs) {
     if (!any_) return;
     any_ = false;
     std::int64_t heaviest = 1;
     for (const Job& job : jobs) heaviest = std::max<std::int64_t>(heaviest, job.weight);
-    for (Job& job : jobs)
-      if ((job.mark[0] & kNotCounted) != 0) job.mark[0] += rounds(heaviest, job.weight) - kNotCounted;
+    for (const Job& job : jobs)
+      if (Turn& turn = of(job); (turn.round & kNotCounted) != 0)
+        turn.round += rounds(heaviest, job.weight) - kNotCounted;
   }
-  /// The first round from `round` on in which a job has a turn; the next one if that is none. `jobs` is not empty.
+  /// The first round from `round` on in which an owner has a turn; the next one if that is none. `jobs` is not empty.
   static std::int64_t round_after(std::int64_t round, std::span<const Job> jobs) {
-    std::int64_t first = next(jobs[0]);
-    for (const Job& job : jobs) first = std::min(first, next(job));
+    std::int64_t first = of(jobs[0]).round;
+    for (const Job& job : jobs) first = std::min(first, of(job).round);
     return std::max(first, round + kRound);
   }
 
  private:
   static constexpr std::int64_t kNotCounted = 1;  // numbers of rounds are even
-  /// A lighter job has a turn in so many rounds all the same, so `mark` lasts for years.
+  /// A lighter owner has a turn in so many rounds all the same, so numbers of rounds last for years.
   static constexpr std::int64_t kMostRounds = std::int64_t{1} << 16;
 
   static std::int64_t rounds(std::int64_t heaviest, std::uint32_t weight) {
     return std::min(kRound * heaviest / weight, kRound * kMostRounds) & ~kNotCounted;
   }
 
+  Owners<Turn> owners_;
+  std::int64_t ordered_ = 0;
   bool any_ = false;
 };
 
