@@ -63,6 +63,13 @@ void each_up_to_root(std::span<const NodeInput> nodes, std::size_t node, Visit v
     visit(static_cast<std::size_t>(up));
 }
 
+/// Whether the node, or one above it, has a reserve. The root's is the device, and no reserve.
+inline bool has_reserve(std::span<const NodeInput> nodes, std::size_t node) {
+  bool found = false;
+  each_up_to_root(nodes, node, [&](std::size_t n) { found |= n > 0 && nodes[n].reserve > CapSM{}; });
+  return found;
+}
+
 struct ClientInput {
   /// Any node. Clients of an inner node count together as one more child, of default weight.
   std::uint32_t node = 0;

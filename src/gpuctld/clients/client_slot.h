@@ -15,6 +15,7 @@
 #include "gpuctld/clients/leaving_times.h"
 #include "gpuctld/clients/told_needs.h"
 #include "ipc/stub.h"
+#include "sched/turns.h"
 
 namespace gpuctl::daemon {
 
@@ -118,6 +119,7 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   std::uint32_t mps_sms = 0;  ///< to so many SMs MPS keeps the program until it ends; 0: it does not
   std::uint32_t decided = 0;  ///< CapSM
   bool latest = false;        ///< it had demand when any client of the device last had
+  sched::TurnAccount account;
   std::uint64_t watched = 0;  ///< number of the program on this device in sched::Fairness; 0: none yet
   /// Of the device, if kernels share each SM there and what an SM has is known.
   std::optional<sched::SmLimits> sm;

@@ -95,7 +95,8 @@ void count_rest(std::span<const sched::NodeInput> nodes, DeviceDecision& decisio
   for (std::size_t n = 0; n < nodes.size(); ++n) {  // parents first
     decision.nodes[n].at_rest = (decision.division.nodes[n].given + decision.division.nodes[n].headroom).count;
     if (nodes[n].parent < 0) continue;
-    decision.nodes[n].reserved = nodes[n].reserve > CapSM{};
+    decision.nodes[n].reserved =
+        nodes[n].reserve > CapSM{} || decision.nodes[static_cast<std::size_t>(nodes[n].parent)].reserved;
     decision.nodes[static_cast<std::size_t>(nodes[n].parent)].at_rest = 0;
   }
   for (std::size_t i = 0; i < decision.asked.size(); ++i) {
@@ -129,7 +130,7 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
   decision.neighbours.clear();
   for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
     const ClientState& client = inputs.clients[i];
-    const auto [grant, own] = decision.division.clients[i];
+    const CapSM grant = decision.division.clients[i].grant, own = decision.division.clients[i].own;
     const CapSM useful = std::min({decision.asked[i].demand, decision.asked[i].most, inputs.where.capacity});
     const bool may = !decision.clients[i].free && !client.settled && grant == own;
     sched::Footprint& footprint = decision.clients[i].footprint;
@@ -149,6 +150,34 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
     client.own = now;
     sched::each_up_to_root(inputs.nodes, inputs.clients[i].node,
                            [&](std::size_t n) { decision.division.nodes[n].headroom += more; });
+  }
+}
+
+/// One place for each slice: within that of the slice above, what it was given and its headroom. Slices with a reserve
+/// come first, so their place never depends on what others do, then the other slices, then the clients directly in the
+/// slice. Of the SMs of a leaf its clients have their own parts one behind the other, and share what is behind these.
+/// All this follows from what was decided; so nothing moves while grants stay.
+void place(std::span<const sched::NodeInput> nodes, DeviceDecision& decision) {
+  const auto size = [&](std::size_t n) {
+    return (decision.division.nodes[n].given + decision.division.nodes[n].headroom).count;
+  };
+  std::vector<DeviceDecision::Region>& regions = decision.regions;
+  regions.assign(nodes.size(), {});
+  for (std::size_t n = 1; n < nodes.size(); ++n) {
+    DeviceDecision::Region& above = regions[static_cast<std::size_t>(nodes[n].parent)];
+    if (nodes[n].reserve > CapSM{}) above.others += size(n);
+    above.own += size(n);
+  }
+  for (std::size_t n = 1; n < nodes.size(); ++n) {  // parents first
+    DeviceDecision::Region& above = regions[static_cast<std::size_t>(nodes[n].parent)];
+    std::uint32_t& next = nodes[n].reserve > CapSM{} ? above.reserved : above.others;
+    regions[n].reserved += next, regions[n].others += next, regions[n].own += next;
+    next += size(n);
+  }
+  for (std::size_t i = 0; i < decision.asked.size(); ++i) {
+    std::uint32_t& next = regions[decision.asked[i].node].own;
+    decision.clients[i].first = next;
+    next += decision.division.clients[i].own.count;
   }
 }
 
@@ -226,16 +255,17 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     outcome.free = is_free(inputs.standings[i]);
     outcome.latest = any_demand ? client.demand > 0 : client.latest;
     decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free, decision.reserves_left),
-                         CapSM{client.admitted}, outcome.latest};
+                         CapSM{client.admitted}, outcome.latest, client.credit};
   }
   const auto nodes = tree_to_divide(inputs, all_free, decision);
-  scratch.decide(nodes, decision.asked, inputs.where.capacity, inputs.turn, decision.division);
+  scratch.decide(nodes, decision.asked, inputs.where.capacity, decision.division);
   if (inputs.where.time_sliced) give_all(inputs, decision);
   count_rest(inputs.nodes, decision);
   decision.sm.reset();
   if (!inputs.where.time_sliced && !inputs.where.storms && count <= kMostBeside) decision.sm = inputs.where.sm;
   const auto is_known = [](const ClientState& client) { return !client.footprint.blocks.empty(); };
   if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
+  place(inputs.nodes, decision);
   decision.starving = false;
   decision.keeps_reserve = keeps_any_reserve(inputs.nodes);
   const Common common = common_to_all(inputs, decision);
@@ -247,7 +277,9 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
-    decision.starving |= outcome.capsm == 0 && client.demand != 0 && !outcome.free;
+    // Beside others on the same SMs it may have some without a turn.
+    decision.starving |= decision.division.clients[i].waits_for_turns() && !outcome.free &&
+                         (!decision.sm || outcome.capsm == 0);
   }
 }
 

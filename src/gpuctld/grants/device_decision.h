@@ -37,6 +37,7 @@ struct ClientState {
   bool under_policy = false;                 ///< it takes turns under a policy for jobs
   bool latest = false;                       ///< it had demand when any client of the device last had
   bool settled = false;                      ///< Settled::grant: it has no use for more than its part
+  sched::Due credit = 0;                     ///< sched::TurnAccount::credit
   sched::Footprint footprint;                ///< of its kernels, where kernels share each SM
 };
 
@@ -45,7 +46,6 @@ struct DeviceInputs {
   std::span<const ClientState> clients;
   std::span<const Standing> standings;  ///< by client
   DeviceConditions where;
-  std::uint64_t turn = 0;  ///< which client comes first where there is not enough for all
 };
 
 /// What a client has in common with others, beside its grant, for kernels in original form. The GPU divides it among
@@ -59,6 +59,7 @@ enum class Common {
 /// What is decided for a client.
 struct ClientOutcome {
   std::uint32_t capsm = 0;    ///< its grant
+  std::uint32_t first = 0;    ///< the SM with which its grant begins, for kernels that are confined to certain SMs
   std::uint32_t reserve = 0;  ///< Grant::reserve
   bool alone = false;         ///< ipc::kAlone
   bool latest = false;        ///< ClientState::latest from now on
@@ -70,7 +71,7 @@ struct ClientOutcome {
 
 /// A node of the tree, for handovers.
 struct NodeRest {
-  bool reserved = false;
+  bool reserved = false;      ///< it has a part in a reserve
   bool inhabited = false;     ///< clients are directly in it
   std::uint32_t at_rest = 0;  ///< of a leaf: granted to each of its clients beside the client's own part
 };
@@ -86,8 +87,12 @@ struct DeviceDecision {
   sched::GrowBeside beside;                     ///< scratch, as are the next two
   std::vector<sched::Neighbour> neighbours;
   std::vector<sched::CapSM> at_rest;
-  bool keeps_reserve = false;  ///< SMs are kept for a reserve now
-  bool starving = false;       ///< a client with demand has no SMs
+  struct Region {
+    std::uint32_t reserved = 0, others = 0, own = 0;  ///< where the next of these begins
+  };
+  std::vector<Region> regions;  ///< scratch: by node
+  bool keeps_reserve = false;   ///< SMs are kept for a reserve now
+  bool starving = false;        ///< a client that may have SMs waits for its turn
 
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };

@@ -15,6 +15,7 @@ void DeviceGrants::renew(std::vector<Member> members, const DeviceConditions& wh
   where_ = where;
   where_.capacity = capacity;
   where_.storms = storms;
+  without_jobs_.division.nodes.clear();
   renewed_ = true;
 }
 
@@ -60,35 +61,88 @@ InForce DeviceGrants::would_be_in_force(std::span<const sched::NodeInput> all_no
   return what_is_in_force(nodes, residents, where).back();
 }
 
-void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes,
-                          std::uint64_t turn) {
+void DeviceGrants::find_standings(std::span<const sched::NodeInput> nodes) {
+  std::vector<Resident> residents;
+  for (const Member& member : members_)
+    residents.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs, slot(member).mps_sms != 0});
+  standings_ = standings_of(nodes, residents, where_);
+}
+
+ClientState DeviceGrants::state_of(const Member& member) const {
+  const Client::Slot& s = slot(member);
+  return {.node = member.client->node,
+          .demand = s.admitted_demand(),
+          .admitted = s.admitted,
+          .under_policy = s.queue != nullptr,
+          .latest = s.latest,
+          .credit = s.account.credit,
+          .footprint = s.needs.footprint()};
+}
+
+std::span<const sched::NodeDecision> DeviceGrants::parts_without_jobs(sched::Allocator& allocator,
+                                                                      std::span<const sched::NodeInput> all_nodes) {
+  const auto nodes = less_kept(all_nodes);
+  if (renewed_) find_standings(nodes);
+  clients_.clear();
+  for (const Member& member : members_) {
+    clients_.push_back(state_of(member));
+    if (!clients_.back().under_policy) continue;
+    clients_.back().demand = slot(member).demand;
+    clients_.back().admitted = ipc::kUnlimited;
+  }
+  DeviceConditions where = where_;
+  where.sm.reset();  // what clients may have beside each other on the same SMs is not divided
+  daemon::decide({nodes, clients_, standings_, where}, allocator, without_jobs_);
+  return without_jobs_.division.nodes;
+}
+
+void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes) {
   const auto nodes = less_kept(all_nodes);
   if (std::exchange(renewed_, false)) {
-    std::vector<Resident> residents;
-    for (const Member& member : members_)
-      residents.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs, slot(member).mps_sms != 0});
-    standings_ = standings_of(nodes, residents, where_);
+    find_standings(nodes);
     settled_.clear();
   }
   clients_.clear();
-  for (const Member& member : members_) {
-    const Client::Slot& s = slot(member);
-    clients_.push_back({.node = member.client->node,
-                        .demand = s.admitted_demand(),
-                        .admitted = s.admitted,
-                        .under_policy = s.queue != nullptr,
-                        .latest = s.latest,
-                        .footprint = s.needs.footprint()});
-  }
+  for (const Member& member : members_) clients_.push_back(state_of(member));
   if (settled_.size() != clients_.size()) settled_ = settled_grants({nodes, clients_, standings_, where_}, allocator);
   for (std::size_t i = 0; i < clients_.size(); ++i) clients_[i].settled = settled_[i].grant;
-  daemon::decide({nodes, clients_, standings_, where_, turn}, allocator, decision_);
+  daemon::decide({nodes, clients_, standings_, where_}, allocator, decision_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
     s.decided = decision_.clients[i].capsm;
     s.latest = decision_.clients[i].latest;
   }
   waiting_ = !where_.time_sliced;  // write() starts a handover
+}
+
+void DeviceGrants::charge(std::span<sched::NodeInput> all_nodes, std::uint64_t now_ns) {
+  const std::chrono::nanoseconds elapsed(now_ns - std::min(now_ns, std::exchange(charged_ns_, now_ns)));
+  if (!decision_.starving) return;
+  // A turn is longer while SMs are handed over. It counts as one all the same, or as two.
+  const std::chrono::nanoseconds counts = std::min<std::chrono::nanoseconds>(elapsed, 2 * kTurn);
+  const bool divided = without_jobs_.division.nodes.size() == all_nodes.size();
+  sched::charge(all_nodes, divided ? without_jobs_.division : decision_.division, counts, kTurn);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const sched::ClientDecision& client = decision_.division.clients[i];
+    slot(members_[i]).account.charge(client.due, client.given(), counts, kTurn);
+  }
+}
+
+bool DeviceGrants::end_turn(std::span<sched::NodeInput> all_nodes, std::chrono::nanoseconds deadline,
+                            std::uint64_t now_ns) {
+  const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
+  if (!decision_.starving) {
+    turn_ns_ = turn_began_ns_ = now_ns;
+    return false;
+  }
+  // A turn's time begins when every client has what the turn gives it.
+  if (waiting_ && lasts(turn_began_ns_) < deadline) turn_ns_ = now_ns;
+  if (lasts(turn_ns_) < kTurn) return false;
+  charge(all_nodes, now_ns);
+  turn_ns_ = turn_began_ns_ = now_ns;
+  sched::end_turn(all_nodes);
+  for (const Member& member : members_) slot(member).account.end_turn();
+  return true;
 }
 
 bool DeviceGrants::plan(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {

@@ -17,6 +17,10 @@
 
 namespace gpuctl::daemon {
 
+/// While a client waits for its turn (sched/turns.h), turns end so long after the handovers with which they began: long
+/// against an eviction, short for a person.
+inline constexpr std::chrono::milliseconds kTurn{20};
+
 class DeviceGrants {
  public:
   struct Member {
@@ -41,8 +45,19 @@ class DeviceGrants {
   InForce would_be_in_force(std::span<const sched::NodeInput> all_nodes, sched::CappedClient comes,
                             DeviceConditions where) const;
 
+  /// What a slice would have if no policy for jobs kept back any of those below one: what such a policy divides. By
+  /// node, valid until the next call.
+  std::span<const sched::NodeDecision> parts_without_jobs(sched::Allocator& allocator,
+                                                          std::span<const sched::NodeInput> all_nodes);
+
   /// Decides how many SMs each client is to have. Writes no page.
-  void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes, std::uint64_t turn);
+  void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes);
+
+  /// Charges the accounts of all for the time since the last call. Before the next decision, and before nodes or clients
+  /// come or go.
+  void charge(std::span<sched::NodeInput> all_nodes, std::uint64_t now_ns);
+  /// Ends the turn if it has lasted long enough. True: decide anew. Slow clients cannot put that off beyond `deadline`.
+  bool end_turn(std::span<sched::NodeInput> all_nodes, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
   /// Finds what is to be written of what was decided: as much as no other client may be using. `deadline`: see
   /// Client::overdue. Writes no page. True if a client may then use more than was recorded of it; what it may use is
@@ -60,8 +75,6 @@ class DeviceGrants {
 
   /// The latest write() withheld SMs from a client.
   bool waiting() const { return waiting_; }
-  /// A client with demand has no SMs.
-  bool starving() const { return decision_.starving; }
   const sched::Decision& division() const { return decision_.division; }
   std::uint32_t sms() const { return where_.capacity.count; }
 
@@ -75,6 +88,8 @@ class DeviceGrants {
   Client::Slot& slot(const Member& member) const { return member.client->slots()[member.slot]; }
   std::vector<sched::CappedClient> capped() const;
   std::span<const sched::NodeInput> less_kept(std::span<const sched::NodeInput> nodes);
+  void find_standings(std::span<const sched::NodeInput> nodes);
+  ClientState state_of(const Member& member) const;
   void gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   bool place_and_record();
 
@@ -85,11 +100,12 @@ class DeviceGrants {
   std::vector<ClientState> clients_;
   std::vector<GrantState> states_;
   std::vector<NextGrant> next_;
-  DeviceDecision decision_;
+  DeviceDecision decision_, without_jobs_;
   Handover handover_;
   LessKept less_kept_;
   bool waiting_ = false;
   bool renewed_ = true;  ///< standings_ and what is kept must be found anew
+  std::uint64_t turn_ns_ = 0, turn_began_ns_ = 0, charged_ns_ = 0;
 };
 
 }  // namespace gpuctl::daemon

@@ -60,15 +60,9 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
 void place(const DeviceDecision& decision, std::span<const GrantState> clients, const DeviceConditions& where,
            std::span<NextGrant> next) {
   const std::uint32_t sms = where.capacity.count;
-  std::uint32_t at = 0, used = 0;
-  for (const bool reserved : {true, false}) {
-    for (std::size_t i = 0; i < clients.size(); ++i) {
-      if (decision.node_of(i).reserved != reserved) continue;
-      next[i].first = std::min(at, excess(sms, next[i].capsm));
-      const bool takes_place = reserved || (clients[i].busy && !decision.clients[i].free);
-      if (!where.time_sliced && takes_place) at += next[i].capsm;
-    }
-  }
+  std::uint32_t used = 0;
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    next[i].first = where.time_sliced ? 0 : std::min(decision.clients[i].first, excess(sms, next[i].capsm));
   for (std::size_t i = 0; i < clients.size(); ++i)
     if (clients[i].busy) used += decision.clients[i].free ? next[i].capsm : std::max(next[i].capsm, clients[i].may_use);
   const std::uint32_t unused = excess(sms, used);

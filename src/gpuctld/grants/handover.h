@@ -51,11 +51,8 @@ class Handover {
   std::vector<std::uint32_t> most_;     ///< by client: what it may be using
 };
 
-/// Adds to grants of so many CapSM where they lie and what is idle, and gives free clients the whole device.
-///
-/// Kernels that can only be confined to certain SMs get them in the order of the clients. Slices with a reserve come
-/// first, so their place never depends on what others do. A free client without a reserve takes no place: it may run
-/// everywhere, and others would move each time it begins or ends.
+/// Adds to grants of so many CapSM where they lie, which was decided, and what is idle, and gives free clients the whole
+/// device.
 void place(const DeviceDecision& decision, std::span<const GrantState> clients, const DeviceConditions& where,
            std::span<NextGrant> next);
 

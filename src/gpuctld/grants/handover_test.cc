@@ -128,41 +128,21 @@ TEST(Handover, AReserveWithoutClientsStaysFree) {
   EXPECT_EQ(step.grants(), (Counts{0, 62, 0}));
 }
 
-TEST(Place, IsByReserveThenInOrderAndIdleIsWhatNobodyBusyMayUse) {
+TEST(Place, IsWhatWasDecidedAndIdleIsWhatNobodyBusyMayUse) {
   Step step({8, 50, 30});
   for (std::size_t i = 0; i < 3; ++i) step.busy(i, step.decision.clients[i].capsm, 0);
   step.clients[1].busy = false;
+  step.decision.clients[1].first = 8;
+  step.decision.clients[2].first = 58;
   EXPECT_FALSE(step.waits());
   step.place();
   EXPECT_EQ(step.next[0].first, 0u);
   EXPECT_EQ(step.next[1].first, 8u);
-  EXPECT_EQ(step.next[2].first, 8u) << "an idle client takes no place";
+  EXPECT_EQ(step.next[2].first, 58u);
   EXPECT_EQ(step.next[0].idle, kSms - 38);
   EXPECT_EQ(step.next[1].idle, kSms - 38 - 50);
   step.place(true);
   EXPECT_EQ(step.next[2].first, 0u) << "the device is its own in its turn";
-}
-
-TEST(Place, AFreeClientMovesNobody) {
-  Step step({0, 33, 99});
-  step.decision.clients[1].free = true;
-  step.busy(2, 99, 99);
-  for (const bool works : {false, true}) {
-    if (works) step.busy(1, kSms, kSms);
-    step.waits();
-    step.place();
-    EXPECT_EQ(step.next[2].first, 0u) << works;
-    EXPECT_EQ(step.grants(), (Counts{0, kSms, 99})) << works;
-  }
-}
-
-TEST(Place, AFreeClientWithAReserveHasItsPlace) {
-  Step step({8, 124});
-  step.decision.clients[0].free = true;
-  for (std::size_t i = 0; i < 2; ++i) step.busy(i, step.decision.clients[i].capsm, 0);
-  step.waits();
-  step.place();
-  EXPECT_EQ(step.next[1].first, 8u);
 }
 
 TEST(Place, WhatAClientHasNotLeftIsNotIdle) {

@@ -9,9 +9,16 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// The root's reserve is the whole GPU. It does not put the root's own programs first.
-bool has_reserve(const sched::NodeInput& node) {
-  return node.parent >= 0 && node.reserve > sched::CapSM{};
+/// Whether `node` has a part in a reserve that `other` has none in.
+bool has_reserve_beside(std::span<const sched::NodeInput> nodes, std::size_t node, std::size_t other) {
+  bool found = false;
+  sched::each_up_to_root(nodes, node, [&](std::size_t n) {
+    if (n == 0 || nodes[n].reserve == sched::CapSM{}) return;
+    bool both = false;
+    sched::each_up_to_root(nodes, other, [&](std::size_t above) { both |= above == n; });
+    found |= !both;
+  });
+  return found;
 }
 
 }  // namespace
@@ -30,7 +37,7 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
     const TimeShare& own = programs[i];
     second[i] = std::any_of(programs.begin(), programs.end(), [&](const TimeShare& other) {
       if (other.priority != own.priority) return other.priority > own.priority;
-      return has_reserve(nodes[other.node]) && !has_reserve(nodes[own.node]);
+      return has_reserve_beside(nodes, other.node, own.node) && !has_reserve_beside(nodes, own.node, other.node);
     });
     seconds += second[i];
     often |= own.often && !second[i];

@@ -2,8 +2,8 @@
 // (no MPS). The GPU itself enforces these time slices, in the middle of any kernel, so they also limit a kernel that
 // cannot be evicted. Pure.
 //
-// - A program comes second if another one has a greater priority, or the same priority and a reserve where its own
-//   slice has none. If it is the only one that comes second it gives way at once: it has the shortest time slices there
+// - A program comes second if another one has a greater priority, or the same priority and a part in a reserve, of its
+//   slice or of one above it, where its own slice has none. If it is the only one that comes second it gives way at once: it has the shortest time slices there
 //   are. Alone on the GPU it loses nothing by that (measured on an H200 with 1 us: as many of its kernels a second, and
 //   the other program's p99 at 267 us instead of 2322 us).
 // - Switching between programs has a cost. With the shortest time slices each launch of a program that comes first may

@@ -44,6 +44,16 @@ TEST(TimeSlices, AReserveGoesFirstAmongEqualPriorities) {
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{0, 0}, {2, 0}}), (Slices{kOwn, kOwn}));
 }
 
+TEST(TimeSlices, AChildOfASliceWithAReserveHasItsPrecedence) {
+  auto nodes = below_root({{.reserve = CapSM{8}, .weight = 100}, {.weight = 100}});
+  nodes.push_back({.parent = 1, .weight = 100});
+  nodes.push_back({.parent = 1, .reserve = CapSM{4}, .weight = 100});
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{3, 0}, {2, 0}}), (Slices{kOwn, kGivingWayUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{3, 0}, {4, 0}}), (Slices{kGivingWayUs, kOwn}))
+      << "within it the reserves of its children decide";
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{4, 0}, {2, 1}}), (Slices{kGivingWayUs, kOwn}));
+}
+
 TEST(TimeSlices, SeveralThatComeSecondTakeTurnsByWeight) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 200}, {.weight = 100}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, 0}}),

@@ -78,6 +78,11 @@ void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Memb
     latest_ = members_.empty() ? nullptr : members_.front().client;
 }
 
+void JobQueue::set_capacity(CapSM capacity) {
+  anything_new_ |= capacity != scheduler_.capacity();
+  scheduler_.set_capacity(capacity);
+}
+
 void JobQueue::forget(const Client& client, std::uint64_t now_ns) {
   for (const Member& member : members_)
     if (member.client == &client) leave_all(member, instant(now_ns));

@@ -49,6 +49,9 @@ class JobQueue {
   void renew(const std::string& policy, sched::CapSM capacity, std::vector<Member> members,
              std::span<const sched::NodeInput> nodes, std::uint64_t now_ns);
 
+  /// What the slice may have now, if all of its programs had what they ask for.
+  void set_capacity(sched::CapSM capacity);
+
   /// Called when the client is about to go.
   void forget(const Client& client, std::uint64_t now_ns);
 

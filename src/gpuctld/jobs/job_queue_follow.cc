@@ -91,7 +91,7 @@ void JobQueue::follow_progress(const JobSeat& seat, const sched::Job& job, std::
   ClientJob& own = seat.job();
   const Time now = instant(now_ns);
   if (job.state == JobState::running && own.seen_ns != 0) {
-    const std::uint32_t usable = std::min(job.need, scheduler_.capacity()).count;
+    const std::uint32_t usable = std::min(job.need.count, sms_);
     const auto elapsed = static_cast<double>((now - instant(own.seen_ns)).count());
     own.ran += Time{std::llround(elapsed * knowledge_.speed(job.kernel, job.granted.count, usable, sms_))};
   }

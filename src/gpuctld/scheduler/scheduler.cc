@@ -23,6 +23,19 @@ ipc::PriorityBand band_of(const sched::LevelRange& levels) {
   return {levels.first, sched::kLevels};
 }
 
+/// A slice that stays keeps what it is due.
+void keep_accounts(const sched::SliceTree::Slices& slices_before, std::span<const sched::NodeInput> before,
+                   const sched::SliceTree::Slices& slices, std::span<sched::NodeInput> nodes) {
+  std::map<std::string_view, const sched::NodeInput*> known;
+  for (auto node = before.begin(); const auto& [path, slice] : slices_before)
+    if (node != before.end()) known[path] = &*node++;
+  for (auto node = nodes.begin(); const auto& [path, slice] : slices) {
+    if (const auto was = known.find(path); was != known.end())
+      node->account = was->second->account, node->own_account = was->second->own_account;
+    ++node;
+  }
+}
+
 }  // namespace
 
 Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions)
@@ -31,6 +44,7 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions
     grants_.emplace_back(gpu.sms);
     sms_.push_back(grants_.back().sms());
   }
+  nodes_on_.resize(grants_.size());
   queues_.resize(grants_.size());
   tried_.resize(grants_.size());
   work_.resize(grants_.size());
@@ -38,11 +52,15 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions
 }
 
 void Scheduler::set_tree(sched::SliceTree tree, const Conditions& conditions, std::uint64_t now_ns) {
-  tree_ = std::move(tree);
+  charge_turns(now_ns);
+  const auto slices_before = std::exchange(tree_, std::move(tree)).slices();
   conditions_ = conditions;
   effective_ = sched::effective_settings(tree_.slices());
   nodes_ = tree_.nodes();
-  nodes_on_.assign(grants_.size(), nodes_);
+  for (std::vector<sched::NodeInput>& nodes : nodes_on_) {
+    const std::vector<sched::NodeInput> before = std::exchange(nodes, nodes_);
+    keep_accounts(slices_before, before, tree_.slices(), nodes);
+  }
   decide_anew(now_ns);
 }
 
@@ -55,6 +73,7 @@ Client& Scheduler::add(Client client, const Conditions& conditions, std::uint64_
 
 Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client, const Conditions& conditions,
                            std::uint64_t now_ns) {
+  charge_turns(now_ns);
   for (Client* stand_in : stand_ins)
     for (auto& queues : queues_)
       for (auto& [path, queue] : queues) queue.forget(*stand_in, now_ns);
@@ -64,6 +83,7 @@ Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client,
 
 Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
+  charge_turns(now_ns);
   learn(now_ns);
   if (knowledge_.wants_names(client.identity().uid)) take_names(client);
   for (auto& queues : queues_)
@@ -78,8 +98,7 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
 
 std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice, bool maxima) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
-  bool has_reserve = false;
-  sched::each_up_to_root(nodes_, slice, [&](std::size_t n) { has_reserve |= n > 0 && nodes_[n].reserve.count > 0; });
+  const bool has_reserve = sched::has_reserve(nodes_, slice);
   std::optional<std::uint32_t> greatest;
   for (const Gpu& gpu : devices_) {
     const sched::CapSM device{gpu.sms};
@@ -110,7 +129,12 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
   decide_anew(now_ns);
 }
 
+void Scheduler::charge_turns(std::uint64_t now_ns) {
+  for (std::size_t device = 0; device < grants_.size(); ++device) grants_[device].charge(nodes_on_[device], now_ns);
+}
+
 void Scheduler::decide_anew(std::uint64_t now_ns) {
+  charge_turns(now_ns);
   for (Client& client : clients_) {
     client.set_longest_leaving(conditions_.longest_leaving);
     client.set_lease(conditions_.lease);
@@ -269,23 +293,15 @@ bool Scheduler::mark_often() {
 
 bool Scheduler::update(std::uint64_t now_ns) {
   learn(now_ns);
-  bool changed = read_usage(now_ns), starving = false;
+  bool changed = read_usage(now_ns);
   if (mark_often() || try_gpu(now_ns)) {
     decide_anew(now_ns);
     return true;
   }
   changed |= mark_active(now_ns);
   changed |= update_queues(now_ns);
-  for (const DeviceGrants& grants : grants_) starving |= grants.starving();
-  const auto lasts = [now_ns](std::uint64_t since_ns) { return std::chrono::nanoseconds(now_ns - since_ns); };
-  // A turn's time begins when every client has what the turn gives it. Slow clients cannot put that off beyond the
-  // deadline.
-  if (waiting() && lasts(turn_began_ns_) < conditions_.deadline) turn_ns_ = now_ns;
-  if (starving && lasts(turn_ns_) >= kTurn) {
-    turn_ns_ = turn_began_ns_ = now_ns;
-    ++turn_;
-    changed = true;
-  }
+  for (std::size_t device = 0; device < grants_.size(); ++device)
+    changed |= grants_[device].end_turn(nodes_on_[device], conditions_.deadline, now_ns);
   if (changed)
     decide(now_ns);
   else
@@ -294,8 +310,9 @@ bool Scheduler::update(std::uint64_t now_ns) {
 }
 
 void Scheduler::decide(std::uint64_t now_ns) {
+  charge_turns(now_ns);
   for (std::size_t device = 0; device < grants_.size(); ++device)
-    grants_[device].decide(allocator_, nodes_on_[device], turn_);
+    grants_[device].decide(allocator_, nodes_on_[device]);
   write(now_ns);
 }
 

@@ -32,10 +32,6 @@
 
 namespace gpuctl::daemon {
 
-/// While a client with demand has no SMs, the turn changes this long after the handovers of the latest turn: long
-/// against an eviction, short for a person.
-inline constexpr std::chrono::milliseconds kTurn{20};
-
 /// What holds for all devices, beside the tree.
 struct Conditions {
   bool time_sliced = false;                ///< programs take turns on the GPUs (no MPS)
@@ -193,6 +189,7 @@ class Scheduler {
   void record(const Client& client, std::size_t slot, const ipc::Record& launch, sched::Time alone,
               const std::optional<GrantHistory::Held>& held);
   bool update_queues(std::uint64_t now_ns);
+  void charge_turns(std::uint64_t now_ns);
   bool read_usage(std::uint64_t now_ns);
   bool mark_active(std::uint64_t now_ns);
   bool mark_often();
@@ -225,7 +222,6 @@ class Scheduler {
   std::vector<std::map<std::string, Tried>> tried_;      ///< likewise
   std::vector<sched::CountedProgram> counted_;           ///< scratch
   std::vector<ipc::Record> records_;                     ///< scratch
-  std::uint64_t turn_ = 0, turn_ns_ = 0, turn_began_ns_ = 0;
   Conditions conditions_;
   std::function<void()> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone

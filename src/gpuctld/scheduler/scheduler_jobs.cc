@@ -128,10 +128,23 @@ bool Scheduler::try_gpu(std::uint64_t now_ns) {
   return changed;
 }
 
+/// A queue divides what its slice would be given if all of the queue's programs had what they ask for. The root has all.
 bool Scheduler::update_queues(std::uint64_t now_ns) {
   bool changed = false;
-  for (auto& queues : queues_)
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    std::map<std::string, JobQueue>& queues = queues_[device];
+    const bool divided = !grants_[device].time_sliced() && !queues.empty() && !queues.contains("/");
+    if (divided) {
+      const auto parts = grants_[device].parts_without_jobs(allocator_, nodes_on_[device]);
+      auto part = parts.begin();
+      for (const auto& [path, slice] : tree_.slices()) {
+        const sched::NodeDecision& node = *part++;
+        if (const auto queue = queues.find(path); queue != queues.end())
+          queue->second.set_capacity(std::max(node.given + node.headroom, sched::CapSM{1}));
+      }
+    }
     for (auto& [path, queue] : queues) changed |= queue.update(conditions_.deadline, now_ns);
+  }
   return changed;
 }
 

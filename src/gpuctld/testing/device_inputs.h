@@ -37,7 +37,7 @@ struct Device {
     for (std::size_t i = 0; i < clients.size(); ++i)
       residents.push_back({clients[i].node, clients[i].under_policy, capped[i]});
     standings = standings_of(nodes, residents, where);
-    daemon::decide({nodes, clients, standings, where, 0}, allocator, decision);
+    daemon::decide({nodes, clients, standings, where}, allocator, decision);
     return decision;
   }
   Counts grants() {

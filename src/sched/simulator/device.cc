@@ -7,6 +7,7 @@ namespace gpuctl::sched {
 
 namespace {
 constexpr double kDone = 0.5;  // ns of work that the rounding of event times may leave
+constexpr auto kEndOfTimeNs = static_cast<double>(kEndOfTime.count());
 
 double seconds(Time t) {
   return static_cast<double>(t.count()) * 1e-9;
@@ -240,14 +241,16 @@ Time SimDevice::next_event(Time now, Time again) const {
     if (job.works_from > now) next = std::min(next, job.works_from);
     const double pace = rate(id, now);
     if (pace <= 0) continue;
-    const Time end = now + Time{static_cast<std::int64_t>(std::ceil(std::max(job.left, 0.0) / pace))};
+    const double takes = std::ceil(std::max(job.left, 0.0) / pace);
+    if (takes >= kEndOfTimeNs) continue;
+    const Time end = now + Time{static_cast<std::int64_t>(takes)};
     next = std::min(next, std::max(end, now + Time{1}));
     const Time task = application(job).task;
     if (!job.tail && task > Time{0}) next = std::min(next, std::max(end - task, now + Time{1}));
   }
   for (const Drain& drain : drains_)
     next = std::min(next, drain.working_until > now ? drain.working_until : drain.free_at);
-  return next;
+  return next <= kEndOfTime ? next : kNever;
 }
 
 }  // namespace gpuctl::sched

@@ -12,6 +12,10 @@ namespace gpuctl::sched {
 
 namespace {
 
+constexpr double kLongestNs = 1e17;  // three years: a launch that was drawn
+// A longer launch counts as this where the next one is placed, so that there may be ten million of them.
+constexpr Time kMostLoad{std::int64_t{1} << 39};
+
 struct Start {
   std::uint32_t application, instance;
   Time at;
@@ -34,6 +38,7 @@ std::vector<Start> starts(const Workload& workload, Random& random) {
     start.at = at;
     const double gap = static_cast<double>(workload.gap.count());
     at += workload.order == Order::poisson ? Time{std::llround(random.exponential(gap))} : workload.gap;
+    at = std::min(at, kEndOfTime + Time{1});
   }
   fixed.insert(fixed.end(), ordered.begin(), ordered.end());
   return fixed;
@@ -45,7 +50,7 @@ Time draw_duration(const Application& app, Random& random) {
   if (app.vary == Vary::exponential) drawn = random.exponential(mean);
   if (app.vary == Vary::lognormal)
     drawn = mean * std::exp(app.deviation * random.normal() - app.deviation * app.deviation / 2);
-  return Time{std::max<std::int64_t>(std::llround(drawn), 1)};
+  return Time{std::max<std::int64_t>(std::llround(std::min(drawn, kLongestNs)), 1)};
 }
 
 /// One run: its members are the state of the simulated clock, applications and devices.
@@ -76,7 +81,7 @@ class Simulation {
       while (!due_.empty() && next_[due_.top().device] != due_.top().at) due_.pop();
       Time now = pending_.empty() ? kNever : pending_.top().at;
       if (!due_.empty()) now = std::min(now, due_.top().at);
-      if (now == kNever || now > workload_.until) break;
+      if (now > kEndOfTime || now > workload_.until) break;
 
       touched.clear();
       for (; !due_.empty() && due_.top().at == now; due_.pop()) {
@@ -138,7 +143,7 @@ class Simulation {
     devices_[d].run_until(now, finished);
     for (const JobId id : finished) {
       const std::uint32_t source = sources_[id];
-      add_load(d, -jobs_[id].predicted);
+      add_load(d, -std::min(jobs_[id].predicted, kMostLoad));
       outcome_.end = now;
       const Application& app = workload_.applications[jobs_[id].application];
       const bool endless = app.endless && workload_.until != kNever;
@@ -172,7 +177,7 @@ class Simulation {
     const JobId id = jobs_.size();
     jobs_.push_back(job);
     sources_.push_back(source);
-    add_load(places_[source], job.predicted);
+    add_load(places_[source], std::min(job.predicted, kMostLoad));
     devices_[places_[source]].arrive(id, now);
   }
 

@@ -8,6 +8,8 @@
 // work still gets done. Then they are of no use for as long as the eviction cost. A job that had no SMs starts to work
 // on new ones only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application
 // that names no device is placed, when it starts, on the device with the least predicted work outstanding.
+//
+// What would happen after kEndOfTime never happens, so 64 bits of nanoseconds hold every sum of two times.
 #pragma once
 
 #include <functional>
@@ -16,6 +18,8 @@
 #include "sched/simulator/workload.h"
 
 namespace gpuctl::sched {
+
+inline constexpr Time kEndOfTime{std::int64_t{1} << 62};  ///< 146 years
 
 /// One finished launch.
 struct Launch {

@@ -24,6 +24,34 @@ Outcome run(const Workload& w, const std::string& policy) {
       w, [&](const PolicyInputs& inputs) { return make_job_policy(policy, inputs).value(); }, 1);
 }
 
+TEST(Simulate, EndsThoughReservesLeaveNothingForSome) {
+  Workload w = two({}, {});
+  w.applications[0].limits.reserve = w.capsm;
+  const Outcome outcome = run(w, "share");
+  ASSERT_EQ(outcome.launches.size(), 1u) << "the other never starts";
+  EXPECT_EQ(outcome.end, milliseconds{10});
+}
+
+TEST(Simulate, WhatWouldEndAfterTheEndOfTimeNeverEnds) {
+  const Time year = std::chrono::hours{24 * 365};
+  Workload w = two({}, {});
+  w.capsm = CapSM{10000};
+  w.applications[0].alone = year / 2;
+  w.applications[0].limits.max = CapSM{1};
+  w.applications[1].limits.max = CapSM{5000};
+  const Outcome slow = run(w, "share");
+  ASSERT_EQ(slow.launches.size(), 1u);
+  EXPECT_EQ(slow.launches[0].application, 1u);
+  EXPECT_LT(slow.decisions, 100u);
+  Workload many = two({}, {});
+  many.applications.resize(1);
+  many.applications[0].alone = year;
+  many.applications[0].repeat = 400;
+  const Outcome century = run(many, "fcfs");
+  EXPECT_EQ(century.launches.size(), 146u);
+  EXPECT_EQ(century.end, century.launches.size() * year);
+}
+
 TEST(Simulate, AJobWorksOnlyOnceItIsDispatched) {
   Workload w = two({}, microseconds{300});
   const Outcome outcome = run(w, "fcfs");

@@ -44,6 +44,44 @@ Application endless(Time alone, std::uint32_t weight, std::uint32_t instances = 
 }
 
 const std::vector<std::string> kByTurns{"rr", "cfs", "dprr", "frs", "ffs"};
+const std::vector<std::string> kByWeight{"rr", "cfs", "dprr", "frs", "ffs", "smith", "share"};
+
+/// Weights belong to programs, not to launches.
+TEST(Weights, AProgramWithShortLaunchesHasAsMuchAsOneWithLongOnes) {
+  for (const std::string& policy : kByWeight) {
+    // An application of the simulator is a slice, so under share one has 2 SMs of 4, whatever its launches.
+    const auto had = parts(policy, {endless(us(100), 100), endless(ms(40), 100)});
+    EXPECT_NEAR(had[0], 0.5, 0.06) << policy;
+    const auto thrice = parts(policy, {endless(us(100), 100), endless(ms(40), 300)});
+    EXPECT_NEAR(thrice[0], 0.25, 0.08) << policy;
+    const auto other = parts(policy, {endless(us(100), 300), endless(ms(40), 100)});
+    EXPECT_NEAR(other[0], 0.75, 0.08) << policy;
+  }
+}
+
+TEST(Weights, OfEqualLaunchesCountUnderEachPolicy) {
+  for (const std::string& policy : kByWeight) {
+    if (policy == "dprr") continue;  // its quotas also grow with the waiting
+    EXPECT_NEAR(parts(policy, {endless(ms(40), 300), endless(ms(40), 100)})[0], 0.75, 0.06) << policy;
+    EXPECT_NEAR(parts(policy, {endless(ms(3), 300), endless(ms(3), 100)})[0], 0.75, 0.05) << policy;
+  }
+}
+
+/// The lightest has an epoch that is too long for it, and sits out as many as that costs.
+TEST(Weights, CountUnderFfsHoweverUnequalTheyAre) {
+  const auto had = parts("ffs", {endless(ms(4), 1), endless(ms(4), 100)});
+  EXPECT_NEAR(had[0], 0.01, 0.005);
+}
+
+TEST(Weights, UnderShareJobsTakeTurnsByOwner) {
+  // Twelve of one SM each, of which four run at once; some have launches far shorter than a turn.
+  std::vector<Application> twelve;
+  for (int i = 0; i < 12; ++i) {
+    twelve.push_back(endless(i % 3 == 0 ? us(900) : ms(30), 100));
+    twelve.back().need = CapSM{1};
+  }
+  for (const double had : parts("share", twelve)) EXPECT_NEAR(had, 1 / 12.0, 0.02);
+}
 
 TEST(Weights, AClientOfTwiceTheWeightGetsTwice) {
   for (const std::string& policy : kByTurns) {
