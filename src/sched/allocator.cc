@@ -146,9 +146,9 @@ void Allocator::find_dues(std::size_t index, std::span<const NodeInput> nodes, D
   });
 }
 
-/// Top down: what the node was given becomes whole SMs for each; the rest of it becomes headroom. Headroom goes first to
-/// those that have demand, because blocks run faster when fewer of them share an SM. While no client of the device has
-/// demand, it goes first to those that had it last. What these may not have goes to the others.
+/// Top down: what the node was given becomes whole SMs for each; the rest of it becomes headroom. Headroom goes first
+/// to those that have demand, because blocks run faster when fewer of them share an SM. While no client of the device
+/// has demand, it goes first to those that had it last. What these may not have goes to the others.
 void Allocator::divide(std::size_t index, std::span<const NodeInput> nodes, std::span<const ClientInput> clients,
                        CapSM capacity, Decision& decision) {
   const Node& node = nodes_[index];

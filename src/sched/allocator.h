@@ -1,8 +1,8 @@
 // Divides one device among all clients at once, over the whole slice tree, so that taking SMs from one client and
 // giving them to another is one decision. Pure: no clock, no I/O; the same input gives the same output.
 //
-// Who may have SMs now: a client with demand that is *due* some. From the root down each node's policy says what part of
-// the node's SMs each claimant is due, in parts of an SM. Who is due nothing gets nothing in any turn: its slice is
+// Who may have SMs now: a client with demand that is *due* some. From the root down each node's policy says what part
+// of the node's SMs each claimant is due, in parts of an SM. Who is due nothing gets nothing in any turn: its slice is
 // suspended (max 0), or reserves take all. While somebody is due more than nothing and less than one SM, the device
 // takes turns (turns.h). Starvation, turns and places go by this, and by nothing else.
 //

@@ -63,7 +63,8 @@ struct Turns {
   }
   void end() {
     end_turn(crowd.nodes);
-    for (std::size_t i = 0; i < accounts.size(); ++i) accounts[i].end_turn(), crowd.clients[i].credit = accounts[i].credit;
+    for (std::size_t i = 0; i < accounts.size(); ++i)
+      accounts[i].end_turn(), crowd.clients[i].credit = accounts[i].credit;
     decide();
   }
   std::vector<std::uint32_t> given() const {
@@ -148,7 +149,8 @@ double longest_wait(const Turns& turns, std::size_t client) {
     if (own >= kWholeSm) return;
     const auto claimants = std::ranges::count_if(all, [](Due due) { return due > 0; });
     most *= static_cast<double>(claimants) * static_cast<double>(std::min(std::ranges::max(all), kWholeSm)) /
-                static_cast<double>(own) + 1;
+                static_cast<double>(own) +
+            1;
   };
   std::size_t node = turns.crowd.clients[client].node;
   std::vector<Due> here;
@@ -215,7 +217,8 @@ TEST(Turns, WhoMayHaveNothingNowShiftsNothing) {
       const auto node = static_cast<std::uint32_t>(random.below(crowded.nodes.size()));
       // A first slice below clients would be beside them.
       const bool empty = random.below(2) == 0 && !crowded.is_leaf(node);
-      if (empty) crowded.nodes.push_back(slice(static_cast<std::int32_t>(node), 1 + random.below(100), random.below(2)));
+      if (empty)
+        crowded.nodes.push_back(slice(static_cast<std::int32_t>(node), 1 + random.below(100), random.below(2)));
       const auto where = empty ? static_cast<std::uint32_t>(crowded.nodes.size() - 1) : node;
       const CapSM demand{empty && crowded.nodes.back().max == CapSM{} ? 8u : 0u};
       const std::size_t place = random.below(crowded.clients.size() + 1);

@@ -1,6 +1,7 @@
-// Weighted max-min fair division: shares rise together, each in proportion to its claimant's weight, until the amount is
-// used up or every claimant has its demand. First it is found what each claimant is due, in parts of an SM; then that is
-// rounded to whole SMs. Where there are fewer SMs than claimants, one that is due a half has an SM in every second turn.
+// Weighted max-min fair division: shares rise together, each in proportion to its claimant's weight, until the amount
+// is used up or every claimant has its demand. First it is found what each claimant is due, in parts of an SM; then
+// that is rounded to whole SMs. Where there are fewer SMs than claimants, one that is due a half has an SM in every
+// second turn.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,11 @@ class WaterFiller {
   /// decide.
   void share(std::span<const Claimant> claimants, Due amount, std::span<Due> dues);
 
-  /// Rounds each of `dues` down or up, so that `parts` add up to min(amount, sum of demands). Those are rounded up whose
-  /// remainder and credit are greatest; among equals the order of the claimants decides. `amount` is what the dues add
-  /// up to, rounded too. `credits`: by claimant, of earlier turns (TurnAccount); empty: none.
-  void round(std::span<const Claimant> claimants, std::span<const Due> dues, std::span<const Due> credits,
-             CapSM amount, std::span<CapSM> parts);
+  /// Rounds each of `dues` down or up, so that `parts` add up to min(amount, sum of demands). Those are rounded up
+  /// whose remainder and credit are greatest; among equals the order of the claimants decides. `amount` is what the
+  /// dues add up to, rounded too. `credits`: by claimant, of earlier turns (TurnAccount); empty: none.
+  void round(std::span<const Claimant> claimants, std::span<const Due> dues, std::span<const Due> credits, CapSM amount,
+             std::span<CapSM> parts);
 
   /// Both, where nobody had a turn before.
   void fill(std::span<const Claimant> claimants, CapSM amount, std::span<CapSM> parts);

@@ -278,8 +278,8 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
     // Beside others on the same SMs it may have some without a turn.
-    decision.starving |= decision.division.clients[i].waits_for_turns() && !outcome.free &&
-                         (!decision.sm || outcome.capsm == 0);
+    decision.starving |=
+        decision.division.clients[i].waits_for_turns() && !outcome.free && (!decision.sm || outcome.capsm == 0);
   }
 }
 

@@ -117,7 +117,7 @@ void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::No
 
 void DeviceGrants::charge(std::span<sched::NodeInput> all_nodes, std::uint64_t now_ns) {
   const std::chrono::nanoseconds elapsed(now_ns - std::min(now_ns, std::exchange(charged_ns_, now_ns)));
-  if (!decision_.starving) return;
+  if (!decision_.starving || elapsed.count() == 0) return;
   // A turn is longer while SMs are handed over. It counts as one all the same, or as two.
   const std::chrono::nanoseconds counts = std::min<std::chrono::nanoseconds>(elapsed, 2 * kTurn);
   const bool divided = without_jobs_.division.nodes.size() == all_nodes.size();

@@ -53,8 +53,8 @@ class DeviceGrants {
   /// Decides how many SMs each client is to have. Writes no page.
   void decide(sched::Allocator& allocator, std::span<const sched::NodeInput> all_nodes);
 
-  /// Charges the accounts of all for the time since the last call. Before the next decision, and before nodes or clients
-  /// come or go.
+  /// Charges the accounts of all for the time since the last call. Before the next decision, and before nodes or
+  /// clients come or go: at the instant of the last call it touches nobody.
   void charge(std::span<sched::NodeInput> all_nodes, std::uint64_t now_ns);
   /// Ends the turn if it has lasted long enough. True: decide anew. Slow clients cannot put that off beyond `deadline`.
   bool end_turn(std::span<sched::NodeInput> all_nodes, std::chrono::nanoseconds deadline, std::uint64_t now_ns);

@@ -51,8 +51,8 @@ class Handover {
   std::vector<std::uint32_t> most_;     ///< by client: what it may be using
 };
 
-/// Adds to grants of so many CapSM where they lie, which was decided, and what is idle, and gives free clients the whole
-/// device.
+/// Adds to grants of so many CapSM where they lie, which was decided, and what is idle, and gives free clients the
+/// whole device.
 void place(const DeviceDecision& decision, std::span<const GrantState> clients, const DeviceConditions& where,
            std::span<NextGrant> next);
 

@@ -3,9 +3,9 @@
 // cannot be evicted. Pure.
 //
 // - A program comes second if another one has a greater priority, or the same priority and a part in a reserve, of its
-//   slice or of one above it, where its own slice has none. If it is the only one that comes second it gives way at once: it has the shortest time slices there
-//   are. Alone on the GPU it loses nothing by that (measured on an H200 with 1 us: as many of its kernels a second, and
-//   the other program's p99 at 267 us instead of 2322 us).
+//   slice or of one above it, where its own slice has none. If it is the only one that comes second it gives way at
+//   once: it has the shortest time slices there are. Alone on the GPU it loses nothing by that (measured on an H200
+//   with 1 us: as many of its kernels a second, and the other program's p99 at 267 us instead of 2322 us).
 // - Switching between programs has a cost. With the shortest time slices each launch of a program that comes first may
 //   be a switch there and back. If it launches often, in small pieces, the other program loses much by that, and those
 //   that come second get time slices so long that switches cost no more than kMostLost (measured on an H200: a language

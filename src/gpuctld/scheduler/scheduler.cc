@@ -311,8 +311,7 @@ bool Scheduler::update(std::uint64_t now_ns) {
 
 void Scheduler::decide(std::uint64_t now_ns) {
   charge_turns(now_ns);
-  for (std::size_t device = 0; device < grants_.size(); ++device)
-    grants_[device].decide(allocator_, nodes_on_[device]);
+  for (std::size_t device = 0; device < grants_.size(); ++device) grants_[device].decide(allocator_, nodes_on_[device]);
   write(now_ns);
 }
 

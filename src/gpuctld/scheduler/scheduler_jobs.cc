@@ -128,7 +128,8 @@ bool Scheduler::try_gpu(std::uint64_t now_ns) {
   return changed;
 }
 
-/// A queue divides what its slice would be given if all of the queue's programs had what they ask for. The root has all.
+/// A queue divides what its slice would be given if all of the queue's programs had what they ask for. The root has
+/// all.
 bool Scheduler::update_queues(std::uint64_t now_ns) {
   bool changed = false;
   for (std::size_t device = 0; device < grants_.size(); ++device) {

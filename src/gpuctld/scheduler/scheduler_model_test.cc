@@ -35,7 +35,8 @@ Case random_case(Random& random) {
   std::vector<std::string> paths;
   for (const auto& [path, slice] : made.tree.slices()) paths.push_back(path);
   for (std::uint64_t count = 1 + below(14); count > 0; --count)
-    made.programs.emplace_back(paths[below(paths.size())], static_cast<std::uint32_t>(below(4) == 0 ? 0 : 1 + below(kSms)));
+    made.programs.emplace_back(paths[below(paths.size())],
+                               static_cast<std::uint32_t>(below(4) == 0 ? 0 : 1 + below(kSms)));
   return made;
 }
 

@@ -95,8 +95,10 @@ TEST(TurnsInScheduler, GoOnOverChanges) {
 TEST(TurnsInScheduler, AQueueDividesThePartOfItsSlice) {
   for (const std::uint32_t weight : {100u, 200u}) {
     Scheduler scheduler({gpu(8)},
-                        tree_of({{"p", {.priority = 50, .policy = "hpf:spatial"}}, {"p/hi", {.priority = 50}},
-                                 {"p/lo", {.priority = 0}}, {"q", {.weight = weight}}}),
+                        tree_of({{"p", {.priority = 50, .policy = "hpf:spatial"}},
+                                 {"p/hi", {.priority = 50}},
+                                 {"p/lo", {.priority = 0}},
+                                 {"q", {.weight = weight}}}),
                         all_obey());
     FakeJob lo(scheduler, "p/lo"), hi(scheduler, "p/hi"), second(scheduler, "p/hi");
     FakeProgram q(scheduler, "q");

@@ -29,10 +29,12 @@ struct Obedient {
 };
 
 struct World {
-  explicit World(const sched::SliceTree& tree, std::uint32_t sms, int devices = 1) : scheduler(gpus(sms, devices), tree, all_obey()) {}
+  explicit World(const sched::SliceTree& tree, std::uint32_t sms, int devices = 1)
+      : scheduler(gpus(sms, devices), tree, all_obey()) {}
 
   Obedient& add(const std::string& slice, std::uint32_t wants, std::vector<int> devices = {0}) {
-    Obedient& added = programs.emplace_back(FakeProgram(scheduler.add(FakeProgram::make(slice, std::move(devices)), now)));
+    Obedient& added =
+        programs.emplace_back(FakeProgram(scheduler.add(FakeProgram::make(slice, std::move(devices)), now)));
     want(added, wants);
     return added;
   }

@@ -6,8 +6,8 @@
 // evictions take.
 //
 // Epochs belong to the owner (a stream), not to the job. A stream that launches its next kernel while its epoch lasts
-// goes on with it. A stream that pauses keeps the rest of its epoch for its next turn. Where T W_i is too short, the owner
-// has a longer epoch and sits out some rounds: whoever had least time for its weight is next.
+// goes on with it. A stream that pauses keeps the rest of its epoch for its next turn. Where T W_i is too short, the
+// owner has a longer epoch and sits out some rounds: whoever had least time for its weight is next.
 #include <cmath>
 
 #include "sched/policy/owners.h"

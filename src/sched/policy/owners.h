@@ -1,5 +1,5 @@
-// What outlives launches. A policy that gives each program its part of the time keeps an account for each owner of jobs,
-// so that a program with short launches has as much as one with long ones.
+// What outlives launches. A policy that gives each program its part of the time keeps an account for each owner of
+// jobs, so that a program with short launches has as much as one with long ones.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +56,8 @@ struct Allowance {
   }
 };
 
-/// The launches of an owner between two pauses, in which it has nothing to run: what FRS calls an application. Long ones
-/// are forgotten by and by.
+/// The launches of an owner between two pauses, in which it has nothing to run: what FRS calls an application. Old
+/// ones are forgotten by and by.
 struct Burst {
   Time turnaround{}, alone{};  ///< of the launches that ended
   Time ended = kNever;         ///< the latest of them

@@ -1,6 +1,6 @@
-// Turns in proportion to weights, for policies that take owners by turns: the heaviest has a turn in each round, and one
-// of half its weight in every second round. Where all weights are equal, each owner has a turn in each round. A turn
-// goes on over the owner's launches.
+// Turns in proportion to weights, for policies that take owners by turns: the heaviest has a turn in each round, and
+// one of half its weight in every second round. Where all weights are equal, each owner has a turn in each round. A
+// turn goes on over the owner's launches.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ class WeightedTurns {
   static constexpr std::int64_t kRound = 1024;
 
   struct Turn {
-    std::int64_t round = 0;  ///< in which the owner has its turn; one round is kRound
-    std::int64_t order = 0;  ///< among those of the same round, the first to be put there first
+    std::int64_t round = 0;        ///< in which the owner has its turn; one round is kRound
+    std::int64_t order = 0;        ///< among those of the same round, the first to be put there first
     std::int64_t rounds = kRound;  ///< dprr: so many after this one it has its next turn
     Allowance allowance;
   };

@@ -135,8 +135,14 @@ TEST(Weights, TheLightestIsServedInTheEnd) {
 TEST(Dprr, TheLevelOfAStreamAddsToThePriority) {
   Instant d("dprr");
   const auto arrive = [&](JobId id, std::int32_t level) {
-    d.scheduler.arrive(
-        {.id = id, .owner = id, .priority = 5, .need = CapSM{15}, .predicted = ms(100), .eviction = us(50), .level = level}, d.now);
+    d.scheduler.arrive({.id = id,
+                        .owner = id,
+                        .priority = 5,
+                        .need = CapSM{15},
+                        .predicted = ms(100),
+                        .eviction = us(50),
+                        .level = level},
+                       d.now);
     d.ask();
   };
   arrive(1, 0);
