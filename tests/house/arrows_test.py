@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "gpuslice-compile": {"ptx", "ipc", "libgpuslice"},
     "gpuctld": {"ipc", "sched"},
     "gpuctl": {"ptx", "ipc", "sched"},
+    "gpuslice-nvcc": set(),
 }
 FOR_TESTS = {"testing"}  # rooms that only tests include
 MOST_SOURCES = 25  # of a folder

@@ -143,8 +143,8 @@ void add_global_options(CLI::App& app, Context& context) {
 }
 
 Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
-  Context context{default_socket(), false, cut_program(arguments), out, err,
-                  &out == &std::cout && ::isatty(STDOUT_FILENO) == 1};
+  Context context{
+      default_socket(), false, cut_program(arguments), out, err, &out == &std::cout && ::isatty(STDOUT_FILENO) == 1};
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   const std::size_t at = skip_options(arguments, 0);

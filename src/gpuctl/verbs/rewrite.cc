@@ -86,7 +86,8 @@ Action declare_rewrite(Arguments& arguments) {
   auto in = std::make_shared<std::string>();
   auto out = std::make_shared<std::string>();
   auto sliced = std::make_shared<bool>(false);
-  arguments.add("IN", *in, "PTX, a cubin, a fatbin, an executable, library or object file, or an archive (.a)").required();
+  arguments.add("IN", *in, "PTX, a cubin, a fatbin, an executable, library or object file, or an archive (.a)")
+      .required();
   arguments.add("-o,--output", *out, "Write the rewritten PTX here; several modules into a directory").value("OUT");
   arguments.add_flag("--sliced", *sliced,
                      "Make sliced forms (subgrid_us in gpuctl.toml) instead of those with workers");

@@ -21,8 +21,8 @@ try:
     children = os.waitpid(-1, os.WNOHANG)
 except ChildProcessError:
     children = None
-lines = open("/proc/self/status").read().splitlines()
-print(json.dumps([children, [line for line in lines if line[:6] in ("SigPnd", "ShdPnd")], sorted(os.listdir("/proc/self/fd"))]))
+pending = [line for line in open("/proc/self/status").read().splitlines() if line[:6] in ("SigPnd", "ShdPnd")]
+print(json.dumps([children, pending, sorted(os.listdir("/proc/self/fd"))]))
 """
 
 
@@ -79,8 +79,11 @@ class Unmanaged(instance.SystemTest):
     def test_a_program_with_an_environment_of_its_own(self):
         program = self.start_in("s", "sh", "-c", 'env -i "$0" -c "$1"; :', sys.executable, WITH_DRIVER)
         instance.wait_until(lambda: "\n" in program.err(), "the line")
-        begin = f"gpuctl: run: process [0-9]+ \\(.*\\) uses CUDA without gpuctl's library, so slice 's' does not limit it: "
-        self.assertRegex(program.err(), f"^{begin}it was started without LD_PRELOAD\n$")
+        self.assertRegex(
+            program.err(),
+            "^gpuctl: run: process [0-9]+ \\(.*\\) uses CUDA without gpuctl's library, so slice 's' does not limit it: "
+            "it was started without LD_PRELOAD\n$",
+        )
         instance.wait_until(lambda: not watchers(program), "the watcher to end")
 
     def test_a_slice_without_sms(self):
