@@ -1,8 +1,8 @@
 """What the library adds to driver calls, counted by callgrind: no time is measured, so a busy machine changes nothing.
 
 The bounds are what a build for this processor has, and a margin: for what another compiler makes of it, and below a
-max for how many launches go the long way, as the agent on a busy machine has seen the stream empty. Who makes a call cheaper lowers its bound. docs/design/launch-cost.md has the
-table, tests/cost/count.py makes it.
+max for how many launches go the long way, as the agent on a busy machine has seen the stream empty. Who makes a call
+cheaper lowers its bound. docs/design/launch-cost.md has the table, tests/cost/count.py makes it.
 """
 
 import os
