@@ -27,8 +27,8 @@
 
 #include "sched/capsm.h"
 #include "sched/policy.h"
-#include "sched/turns.h"
-#include "sched/water_fill.h"
+#include "sched/shares/turns.h"
+#include "sched/shares/water_fill.h"
 
 namespace gpuctl::sched {
 

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "sched/capsm.h"
-#include "sched/water_fill.h"
+#include "sched/shares/water_fill.h"
 
 namespace gpuctl::sched {
 

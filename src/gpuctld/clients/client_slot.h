@@ -15,7 +15,7 @@
 #include "gpuctld/clients/leaving_times.h"
 #include "gpuctld/clients/told_needs.h"
 #include "ipc/stub.h"
-#include "sched/turns.h"
+#include "sched/shares/turns.h"
 
 namespace gpuctl::daemon {
 

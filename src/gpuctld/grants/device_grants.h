@@ -17,8 +17,8 @@
 
 namespace gpuctl::daemon {
 
-/// While a client waits for its turn (sched/turns.h), turns end so long after the handovers with which they began: long
-/// against an eviction, short for a person.
+/// While a client waits for its turn (sched/shares/turns.h), turns end so long after the handovers with which they
+/// began: long against an eviction, short for a person.
 inline constexpr std::chrono::milliseconds kTurn{20};
 
 class DeviceGrants {

@@ -1,6 +1,6 @@
 // More programs with work than SMs: who gets how much, and how long somebody waits. Random trees, 500 turns each, which
 // are 10 s in the daemon.
-#include "sched/turns.h"
+#include "sched/shares/turns.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <span>
 
-#include "sched/water_fill.h"
+#include "sched/shares/water_fill.h"
 
 namespace gpuctl::sched {
 

@@ -1,4 +1,4 @@
-#include "sched/turns.h"
+#include "sched/shares/turns.h"
 
 #include "sched/allocator.h"
 

@@ -1,4 +1,4 @@
-#include "sched/water_fill.h"
+#include "sched/shares/water_fill.h"
 
 #include <gtest/gtest.h>
 
