@@ -44,7 +44,7 @@ void JobQueue::arrive(const New& arrived) {
                          .owner = seat.owner(arrived.head),
                          .kernel = KernelKnowledge::kNoId,
                          .priority = seat.priority,
-                         .need = scheduler_.capacity(),
+                         .need = CapSM{sms_},
                          .predicted = kUnknownDuration,
                          .eviction = kUnknownEviction};
   if (const auto& head = arrived.head; head && head->original != 0) {

@@ -121,5 +121,26 @@ TEST(TurnsInScheduler, AQueueDividesThePartOfItsSlice) {
   }
 }
 
+TEST(TurnsInScheduler, WorkOfUnknownSizeUsesWhatItsSliceGains) {
+  Scheduler scheduler({gpu(8)},
+                      tree_of({{"p", {.policy = "hpf:spatial"}},
+                               {"p/hi", {.priority = 50}},
+                               {"p/lo", {.priority = 0}},
+                               {"q", {.weight = 101}}}),
+                      all_obey());
+  FakeJob lo(scheduler, "p/lo"), hi(scheduler, "p/hi"), also_hi(scheduler, "p/hi");
+  FakeProgram q(scheduler, "q");
+  q.demand(8);
+  hi.head(1, 2);
+  lo.demand(8);  // it reports no launch
+  for (std::uint64_t ms = 1; ms < 5; ++ms) q.apply(), settle(scheduler, {&lo, &hi}, ms * kMs);
+  EXPECT_EQ(hi.granted(), 2u);
+  EXPECT_EQ(lo.granted(), 2u);
+  q.demand(0);
+  settle(scheduler, {&lo, &hi}, 9 * kMs);
+  EXPECT_EQ(hi.granted(), 2u);
+  EXPECT_EQ(lo.granted(), 6u);
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon::turns_test
