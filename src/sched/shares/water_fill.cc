@@ -29,14 +29,20 @@ void WaterFiller::share(std::span<const Claimant> claimants, Due amount, std::sp
     weights += claimants[i].weight;
     open_.push_back({static_cast<std::uint32_t>(i), claimants[i].weight, due_of(claimants[i].demand)});
   }
+  Due part_of_weight = 0;
+  std::uint32_t weight = 0;  // neighbours often have the same, and a division takes long
+  const auto part_of = [&](const Open& claimant) {
+    if (claimant.weight != weight) part_of_weight = left * (weight = claimant.weight) / weights;
+    return part_of_weight;
+  };
+  const Due least = amount >= static_cast<Due>(open_.size()) * kWholeSm ? kWholeSm : 0;
   // Whoever cannot have what its weight says has the bound that is in its way, and the others share what is left. Where
   // both bounds are in somebody's way, only those stay for good that move the others' shares further.
-  const Due least = amount >= static_cast<Due>(open_.size()) * kWholeSm ? kWholeSm : 0;
   for (;;) {
     Due beyond = 0;  // what is too little for some, less what is too much for others
     bool any = false;
     for (const Open& claimant : open_) {
-      const Due part = left * claimant.weight / weights;
+      const Due part = part_of(claimant);
       const Due bounded = std::clamp(part, least, claimant.key);
       any |= bounded != part;
       beyond += bounded - part;
@@ -45,7 +51,7 @@ void WaterFiller::share(std::span<const Claimant> claimants, Due amount, std::sp
     std::size_t kept = 0;
     Due weights_kept = weights, left_kept = left;
     for (const Open& claimant : open_) {
-      const Due part = left * claimant.weight / weights;
+      const Due part = part_of(claimant);
       const bool raised = beyond >= 0 && part < least, lowered = beyond <= 0 && part > claimant.key;
       if (!raised && !lowered) {
         open_[kept++] = claimant;
@@ -56,10 +62,10 @@ void WaterFiller::share(std::span<const Claimant> claimants, Due amount, std::sp
       weights_kept -= claimant.weight;
     }
     open_.resize(kept);
-    weights = weights_kept, left = left_kept;
+    weights = weights_kept, left = left_kept, weight = 0;
     if (open_.empty()) return;
   }
-  for (const Open& claimant : open_) dues[claimant.index] = left * claimant.weight / weights;
+  for (const Open& claimant : open_) dues[claimant.index] = part_of(claimant);
 }
 
 void WaterFiller::round(std::span<const Claimant> claimants, std::span<const Due> dues, std::span<const Due> credits,
