@@ -95,6 +95,7 @@ Config read_config() {
   config.memset_us = number_from_env("SOFTGPU_MEMSET_US", 0, 10'000'000, config.memset_us);
   const char* loading = std::getenv("CUDA_MODULE_LOADING");
   config.lazy_loading = loading != nullptr && std::strcmp(loading, "LAZY") == 0;
+  config.graph_launch_waits = number_from_env("SOFTGPU_GRAPH_LAUNCH_WAITS", 0, 1, 0) == 1;
   config.strict_exit = number_from_env("SOFTGPU_STRICT_EXIT", 0, 1, 0) == 1;
   return config;
 }

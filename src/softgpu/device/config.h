@@ -26,6 +26,7 @@ struct Config {
   std::string compile_until;          ///< SOFTGPU_COMPILE_UNTIL: compiling a PTX text lasts until this file exists
   std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: least duration of a memset, as on a busy GPU
   bool lazy_loading = false;          ///< CUDA_MODULE_LOADING=LAZY: a kernel's code is loaded at its first use
+  bool graph_launch_waits = false;    ///< SOFTGPU_GRAPH_LAUNCH_WAITS: cuGraphLaunch returns when the graph has ended
   bool strict_exit = false;           ///< SOFTGPU_STRICT_EXIT: abort() on calls after the process began to exit
 };
 

@@ -1,5 +1,6 @@
 // cuGraphInstantiate*, cuGraphLaunch, cuGraphExec*.
 #include "softgpu/api/older.h"
+#include "softgpu/contexts/submit.h"
 #include "softgpu/graph_api/graph.h"
 
 using namespace gpuctl::softgpu;
@@ -170,7 +171,11 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
     std::unique_lock lock(driver.graph_mutex);
     const std::shared_ptr<GraphExec> exec = driver.graph_execs.find(handle);
     if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (!capturing) return exec->launch(stream);
+    if (!capturing) {
+      const CUresult launched = exec->launch(stream);
+      lock.unlock();
+      return launched == CUDA_SUCCESS && driver.config.graph_launch_waits ? submit_and_wait(stream, [] {}) : launched;
+    }
     const std::shared_ptr<Graph> child = exec->source().clone();
     lock.unlock();
     return driver.captures.add(*stream, ChildWork{child});
