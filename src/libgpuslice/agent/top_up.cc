@@ -36,7 +36,10 @@ std::vector<TopUps::Order> TopUps::plan() {
 
 void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, std::vector<Order>& orders) {
   HostSlot& host = context_.book.host(head);
-  if (!head.issued.load(std::memory_order_acquire) || head.failed || ipc::load(host.done)) return;
+  // Once it has started it is served, even if the driver's call goes on: a call that launches a graph may return only
+  // when the graph has ended.
+  const bool started = ipc::load(host.started);
+  if (head.refused() || ipc::load(host.done) || !(started || head.issued.load())) return;
   Growth& growth = head.growth;
   const std::uint64_t capacity = std::uint64_t{gpuctl::range_size(allowed)} * head.per_sm;
   const std::uint32_t claimed = std::min(ipc::load(host.progress), head.args.total);
@@ -59,7 +62,7 @@ void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, st
   const std::uint32_t absent = ipc::load(host.resting) + overdue;
   const std::uint32_t at_work = present(head, host) - std::min(present(head, host), absent);
   if (target <= at_work || target - at_work < target / kMissable) return;
-  if (!ipc::load(host.started)) {  // its turn in the stream has not come, but may come at any moment
+  if (!started) {  // its turn in the stream has not come, but may come at any moment
     if (growth.wanted_ns == 0) growth.wanted_ns = now;
     wanted_ |= now - growth.wanted_ns < kSoonNs;
     return;
@@ -111,7 +114,7 @@ std::vector<TopUps::Order> TopUps::plan_for_exit() {
   const std::uint32_t sms = context_.view.sms();
   context_.book.visit_heads([&](Launch& head, const Stream&) {
     const HostSlot& host = context_.book.host(head);
-    if (!head.issued.load(std::memory_order_acquire) || head.failed || !runs(host)) return;
+    if (head.refused() || !runs(host)) return;
     const std::uint32_t fit = workers_on(head, sms), missing = fit - std::min(fit, present(head, host));
     if (missing == 0) return;
     head.growth.topped_up_for = gpuctl::pack_range(sms, gpuctl::kNoLimit);

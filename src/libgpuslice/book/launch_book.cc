@@ -71,7 +71,7 @@ void LaunchBook::let_holders_work() const {
 }
 
 bool LaunchBook::is_over(const Launch& launch) const {
-  return launch.issued.load(std::memory_order_acquire) && (launch.failed || ipc::load(host(launch).done));
+  return launch.refused() || ipc::load(host(launch).done);
 }
 
 void LaunchBook::take_oldest(Stream& stream, std::uint64_t now_ns) {
@@ -80,7 +80,7 @@ void LaunchBook::take_oldest(Stream& stream, std::uint64_t now_ns) {
   stream.queued -= launch->graph.counts;
   needs_.remove(launch->needs);
   --outstanding_;
-  if (launch->failed) {
+  if (launch->refused()) {
     slots_.give_back(launch->slot, false);
   } else {
     launch->measured.complete_ns = now_ns;
@@ -95,6 +95,7 @@ void LaunchBook::drop_empty_streams() {
 
 void LaunchBook::give_back_left(bool none_runs, std::uint64_t now_ns) {
   std::erase_if(leaving_, [&](const std::unique_ptr<Launch>& launch) {
+    if (!launch->issued.load(std::memory_order_acquire)) return false;  // its thread still uses it
     const bool all_posted = ipc::load(host(*launch).left) == launch->launched;
     if (!all_posted && !(none_runs && now_ns - launch->measured.complete_ns > kSurelyGoneNs)) return false;
     slots_.give_back(launch->slot, true);

@@ -62,11 +62,29 @@ TEST_F(LaunchBookTest, StreamsDoNotWaitForEachOther) {
   EXPECT_EQ(book_.oldest()->number, 1u);
 }
 
-TEST_F(LaunchBookTest, ALaunchThatIsBeingIssuedStays) {
+TEST_F(LaunchBookTest, ALaunchThatEndsBeforeItsCallIsOverAndKeptForItsThread) {
   Launch& launch = add(stream_number(1));
   launch.issued = false;
+  add(stream_number(1));
   complete(launch);
+  EXPECT_EQ(take_out(), Numbers{1});
+  Numbers heads;
+  book_.visit_heads([&](const Launch& head, const Stream&) { heads.push_back(head.number); });
+  EXPECT_EQ(heads, Numbers{2});
+  book_.give_back_left(true, kNow + 1'000'000'000);
+  EXPECT_TRUE(book_.any_leaving());
+  launch.issued = true;
+  book_.give_back_left(true, kNow + 1'000'000'000);
+  EXPECT_FALSE(book_.any_leaving());
+}
+
+TEST_F(LaunchBookTest, WhatTheDriverRefusesIsReadOnceItsCallIsOver) {
+  Launch& launch = add(stream_number(1));
+  launch.issued = false;
+  launch.failed = true;
   EXPECT_EQ(take_out(), Numbers{});
+  launch.issued = true;
+  EXPECT_EQ(take_out(), Numbers{1});
 }
 
 TEST_F(LaunchBookTest, ARefusedLaunchGivesItsLaunchBlockBackAtOnce) {

@@ -60,7 +60,8 @@ struct Measured {
 };
 
 /// A persistent launch from its issue until every worker has left. It has more than a dozen members because two
-/// threads write it in turn: the launching thread until `issued` is set, then the agent.
+/// threads write it in turn: the launching thread until it is in the book, then the agent. Of the launching thread is
+/// then only `failed`, until `issued` is set.
 struct Launch {
   Instance* instance = nullptr;
   /// Instance::persistent at the time of the launch; the program may clear that one later.
@@ -78,11 +79,12 @@ struct Launch {
   std::uint64_t issued_ns = 0;      ///< CLOCK_MONOTONIC
   std::uint64_t input_bytes = 0;    ///< memory into which its parameters point, as far as known; under jobs only
   std::atomic<bool> issued{false};  ///< set when the launching thread no longer uses this object
-  bool failed = false;              ///< the driver refused the launch, so nothing runs. Read it after `issued`
+  bool failed = false;              ///< the driver refused the launch, so nothing runs; for refused()
   InGraph graph;
   Growth growth;
   Measured measured;
 
+  bool refused() const { return issued.load(std::memory_order_acquire) && failed; }
   bool guarded() const { return instance->kernel->guarded; }
   /// How many SMs the GPU has, if its workers share them with other kernels; else 0, and it has whole SMs.
   std::uint32_t shared_sms() const { return args.flags >> gpuctl::ptx::kSmsShift; }

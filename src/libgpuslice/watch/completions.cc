@@ -22,7 +22,7 @@ bool Completions::look(bool none_runs, std::uint64_t now_ns) {
   }
   const bool any_over = book.take_out(now_ns, [&](const Launch& launch) {
     returns_.over(launch);
-    if (!launch.failed) count(launch, now_ns);
+    if (!launch.refused()) count(launch, now_ns);
   });
   if (any_over) {
     if (!book.active().empty()) context_.limits.divide();

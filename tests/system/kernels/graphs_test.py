@@ -63,6 +63,13 @@ class Graphs(instance.SystemTest):
         rounds = self.end(client)
         print(f"{usage['evictions']} evictions, {rounds} results right of each of {len(KINDS)} kinds", file=sys.stderr)
 
+    def test_a_launch_call_that_lasts_as_long_as_its_graph(self):
+        self.env["SOFTGPU_GRAPH_LAUNCH_WAITS"] = "1"
+        self.start_daemon("--evict-storm", STORM_US)
+        client = self.start_in_slice(3)
+        self.assertEqual(client.wait(), 0, client.err() + client.out())
+        self.assertRightLines(client, least=6)
+
     def test_kernels_known_to_be_short_are_launched_as_they_are(self):
         self.start_daemon(config="[daemon]\nlatency_target_us = 1000000\nalways_preemptible = true\n")
         client = self.start_in_slice(0)
