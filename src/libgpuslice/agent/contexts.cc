@@ -9,6 +9,7 @@
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/agent.h"
 #include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/launch/may_load.h"
@@ -17,7 +18,9 @@
 #include "libgpuslice/process/nothrow.h"
 #include "libgpuslice/process/own_threads.h"
 #include "libgpuslice/process/stage.h"
+#include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
+#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 
@@ -175,6 +178,9 @@ bool works(ContextState& context) {
 
 void Contexts::forget(CUcontext handle) {
   WaitingStreams::get().forget(handle);
+  Captures::get().forget(handle);
+  StreamPriorities::get().forget(handle);
+  StreamLevels::get().forget(handle);
   {
     Registry& all = *registry();
     std::lock_guard lock(all.mutex);
@@ -182,13 +188,6 @@ void Contexts::forget(CUcontext handle) {
   }
   for (Context* context : take_out([handle](const Context& c) { return c.handle() == handle; }))
     context->end_with_agent();
-}
-
-void Contexts::forget_device(CUdevice device) {
-  for (Context* context : take_out([device](const Context& c) { return c.view().device_index() == device; })) {
-    WaitingStreams::get().forget(context->handle());
-    context->end_with_agent();
-  }
 }
 
 namespace {

@@ -19,8 +19,6 @@ class Contexts {
   /// The program is about to destroy this context. Its agent ends before this returns. The state in this process stays
   /// allocated.
   static void forget(CUcontext handle);
-  /// Does the same for all contexts of the device.
-  static void forget_device(CUdevice device);
 
   /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit, and where
   /// programs share the GPU for the process's own work there, at most kLongestWork: workers that read memory of a

@@ -145,7 +145,7 @@ int launch_by_hand(CUfunction function, const gpuslice_launch_config& given, voi
   std::vector<std::byte> block;
   if (!pack(layout.params, layout.bytes, params, nullptr, block)) return GPUSLICE_ERROR_INVALID;
   if (!known) {
-    join_before(config.stream);
+    const StreamCall call(config.stream);
     return launch_plain(function, config, config.stream, block);
   }
 

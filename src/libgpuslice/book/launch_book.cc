@@ -64,6 +64,35 @@ const Launch* LaunchBook::oldest() const {
   return oldest;
 }
 
+LaunchBook::Progress LaunchBook::progress_of(const Stream& stream) const {
+  Progress progress{.mark = 0xcbf29ce484222325};
+  const auto mix = [&](std::uint64_t part) { progress.mark = (progress.mark ^ part) * 0x100000001b3; };  // FNV-1a
+  mix(resumes_);
+  if (!stream.outstanding.empty()) {
+    stream.visit_heads([&](const Launch& head) {
+      const gpuctl::ptx::HostSlot& slot = host(head);
+      const bool started = ipc::load(slot.started), done = ipc::load(slot.done);
+      progress.runs |= started && !done;
+      for (const std::uint64_t part : {head.number, std::uint64_t{started}, std::uint64_t{done},
+                                       std::uint64_t{ipc::load(slot.progress)}, std::uint64_t{ipc::load(slot.left)}})
+        mix(part);
+    });
+  }
+  progress.mark = std::max<std::uint64_t>(progress.mark, 1);
+  return progress;
+}
+
+LaunchBook::Progress LaunchBook::progress() const {
+  Progress all{.mark = 1};
+  for (const Stream* stream : active_) {
+    const Progress one = progress_of(*stream);
+    all.mark = all.mark * 31 + one.mark;
+    all.runs |= one.runs;
+  }
+  all.mark = std::max<std::uint64_t>(all.mark, 1);
+  return all;
+}
+
 void LaunchBook::let_holders_work() const {
   for (const Stream* stream : active_) {
     for (const auto& launch : stream->outstanding) ipc::store(host(*launch).lone, 1u);

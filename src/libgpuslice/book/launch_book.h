@@ -51,7 +51,18 @@ class LaunchBook {
 
   /// stop() and resume() come in pairs. Between them nothing gets a launch block.
   void stop() { ++stops_; }
-  void resume() { --stops_; }
+  void resume() {
+    --stops_;
+    ++resumes_;
+  }
+
+  /// How far launches have got, for threads that wait for them.
+  struct Progress {
+    std::uint64_t mark = 0;  ///< another one whenever they get on, and never 0
+    bool runs = false;       ///< one of them is on the GPU
+  };
+  Progress progress() const;
+  Progress progress_of(const Stream& stream) const;
 
   /// Streams with outstanding launches.
   const std::vector<Stream*>& active() const { return active_; }
@@ -107,6 +118,7 @@ class LaunchBook {
   std::uint64_t launches_ = 0;  ///< persistent launches so far
   std::uint64_t graph_launches_ = 0;
   int stops_ = 0;
+  std::uint64_t resumes_ = 0;
 };
 
 }  // namespace gpuslice

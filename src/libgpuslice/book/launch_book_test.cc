@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ipc/stub_map.h"
 #include "libgpuslice/testing/fake_driver.h"
 
@@ -85,6 +87,35 @@ TEST_F(LaunchBookTest, WhatTheDriverRefusesIsReadOnceItsCallIsOver) {
   EXPECT_EQ(take_out(), Numbers{});
   launch.issued = true;
   EXPECT_EQ(take_out(), Numbers{1});
+}
+
+TEST_F(LaunchBookTest, ProgressIsSeenAndWhetherAnythingRuns) {
+  Stream& stream = book_.stream_of(stream_number(1));
+  std::set<std::uint64_t> marks{0};
+  const auto got_on = [&] { return marks.insert(book_.progress_of(stream).mark).second; };
+  EXPECT_TRUE(got_on());
+  EXPECT_FALSE(got_on());
+  const Launch& first = add(stream_number(1));
+  add(stream_number(1));
+  EXPECT_TRUE(got_on());
+  EXPECT_FALSE(book_.progress().runs);
+  const std::uint64_t all = book_.progress().mark;
+  gpuctl::ipc::store(book_.host(first).started, 1u);
+  EXPECT_TRUE(got_on());
+  EXPECT_TRUE(book_.progress_of(stream).runs);
+  EXPECT_TRUE(book_.progress().runs);
+  EXPECT_NE(book_.progress().mark, all);
+  gpuctl::ipc::store(book_.host(first).progress, 3u);
+  EXPECT_TRUE(got_on());
+  EXPECT_FALSE(got_on());
+  complete(first);
+  EXPECT_TRUE(got_on());
+  take_out();
+  EXPECT_TRUE(got_on());
+  EXPECT_FALSE(book_.progress().runs);
+  book_.stop();
+  book_.resume();
+  EXPECT_TRUE(got_on()) << "launch blocks may be had again";
 }
 
 TEST_F(LaunchBookTest, ARefusedLaunchGivesItsLaunchBlockBackAtOnce) {

@@ -102,7 +102,8 @@ struct Stream {
   std::size_t queued = 0;                           ///< launches of kernels and of graphs in `outstanding`
   std::uint32_t limit = 0;  ///< index of its own entry in Polled::limits while it has outstanding launches; 0: none
   bool latency_critical = false;
-  bool held = false;  ///< gets no SMs, because other streams have their turn (context/stream_jobs.h)
+  std::uint64_t gave_up = 0;  ///< LaunchBook::Progress::mark at which a thread last gave up waiting for a launch block
+  bool held = false;          ///< gets no SMs, because other streams have their turn (context/stream_jobs.h)
 
   /// Calls visit(launch) for each launch that may be running: the oldest, and those of the same graph launch that may
   /// run at the same time.

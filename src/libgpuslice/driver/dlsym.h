@@ -11,5 +11,10 @@ void* libcuda();
 
 /// The function of libcuda with this exported name; null if there is none.
 void* libcuda_function(const char* name);
+/// The same, for older functions that cuda.h no longer declares, with their type.
+template <class Function>
+Function older(const char* name) {
+  return reinterpret_cast<Function>(libcuda_function(name));
+}
 
 }  // namespace gpuslice

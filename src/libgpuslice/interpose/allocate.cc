@@ -90,7 +90,7 @@ template <class Function, class From, class... Arguments>
 CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t bytes, CUstream stream, From from,
                             Arguments... arguments) {
   if (!function) return CUDA_ERROR_NOT_INITIALIZED;
-  join_before(stream);
+  const StreamCall in_flight(stream);
   const auto call = [&] { return function(out, bytes, arguments..., stream); };
   if (capturing(stream)) return call();
   return nothrow([&] {
@@ -120,7 +120,7 @@ CUresult get_pool(const char* name, CUmemoryPool* pool, CUmemLocation* location,
 /// wanted after that point of the stream.
 CUresult free_in_stream(CUdeviceptr address, CUstream stream) {
   if (!driver().cuMemFreeAsync) return CUDA_ERROR_NOT_INITIALIZED;
-  join_before(stream);
+  const StreamCall in_flight(stream);
   return nothrow([&] {
     const auto call = [&] { return driver().cuMemFreeAsync(address, stream); };
     return capturing(stream) ? call() : counted_free(address, call);

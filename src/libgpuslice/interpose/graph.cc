@@ -32,11 +32,6 @@ using UpdateV1 = CUresult (*)(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpd
 using SetKernelV1 = CUresult (*)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
 using AddNodeV1 = CUresult (*)(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUgraphNodeParams*);
 
-template <class Function>
-Function older(const char* name) {
-  return reinterpret_cast<Function>(libcuda_function(name));
-}
-
 /// While nothing is in force. What may come into force, as SMs of the device are not guaranteed to the slice, is a
 /// reserve that is kept while its slice is active.
 template <class Plain>
@@ -88,7 +83,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     const auto call = [&] { return driver().cuGraphLaunch(exec, where); };
     return capturing(where) ? call() : counted_launch(exec, call);
   };
-  join_before(where);
+  const StreamCall in_flight(where);
   return nothrow([&] {
     const int free = Activity::free_device();
     std::shared_ptr<ExecutableGraph> graph = ExecutableGraph::find(exec);

@@ -23,7 +23,8 @@ CUresult unload_image(const Container& container, void* handle) {
     const QuiesceLaunches quiesced;
     const std::shared_ptr<LoadedImage> image = Modules::get().remove(handle);
     const CUresult result = container.unload(handle);
-    if (image) image->unload_beside();
+    // What may still be in the streams keeps its code.
+    if (image && quiesced.quiet()) image->unload_beside();
     return result;
   });
 }

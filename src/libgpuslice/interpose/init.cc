@@ -10,6 +10,7 @@
 #include "libgpuslice/client/mps_variables.h"
 #include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/compile/compile_queue.h"
+#include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/front_ends/linked_ptx.h"
 #include "libgpuslice/graphs/graph_exec.h"
@@ -73,6 +74,7 @@ void start_over_in_child() {
   ToldSms::get().forget_after_fork();
   LinkedPtx::get().forget_after_fork();
   WaitingStreams::get().forget_after_fork();
+  Captures::get().forget_after_fork();
   ChannelGroups::get().forget_after_fork();
   ExecutableGraph::forget_after_fork();
   GraphLevels::get().forget_after_fork();

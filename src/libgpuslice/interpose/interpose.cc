@@ -32,6 +32,14 @@ GPUSLICE_HOOK cuStreamGetPriority_ptsz(CUstream, int*);
 GPUSLICE_HOOK cuStreamGetAttribute_ptsz(CUstream, CUstreamAttrID, CUstreamAttrValue*);
 GPUSLICE_HOOK cuStreamSetAttribute_ptsz(CUstream, CUstreamAttrID, const CUstreamAttrValue*);
 GPUSLICE_HOOK cuStreamCopyAttributes_ptsz(CUstream, CUstream);
+#undef cuStreamDestroy
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+GPUSLICE_HOOK cuStreamDestroy(CUstream);
+GPUSLICE_HOOK cuCtxDestroy(CUcontext);
+GPUSLICE_HOOK cuDevicePrimaryCtxRelease(CUdevice);
+GPUSLICE_HOOK cuDevicePrimaryCtxReset(CUdevice);
 #undef cuStreamBeginCapture
 GPUSLICE_HOOK cuStreamBeginCapture(CUstream);
 GPUSLICE_HOOK cuStreamBeginCapture_ptsz(CUstream);
@@ -153,9 +161,12 @@ const Hook kHooks[] = {
     ROW(cuArrayDestroy, "cuArrayDestroy", 2000, false),
     ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, false),
     ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, false),
+    ROW(cuCtxDestroy, "cuCtxDestroy", 2000, false),
     ROW(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, false),
     ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, false),
+    ROW(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, false),
     ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, false),
+    ROW(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, false),
     ROW(cuStreamCreate, "cuStreamCreate", 2000, false),
     ROW(cuStreamCreateWithPriority, "cuStreamCreateWithPriority", 5050, false),
     ROW(cuStreamGetPriority, "cuStreamGetPriority", 5050, false),
@@ -167,6 +178,7 @@ const Hook kHooks[] = {
     ROW(cuStreamCopyAttributes, "cuStreamCopyAttributes", 11000, false),
     ROW(cuStreamCopyAttributes_ptsz, "cuStreamCopyAttributes", 11000, true),
     ROW(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false),
+    ROW(cuStreamDestroy, "cuStreamDestroy", 2000, false),
     ROW(cuStreamBeginCapture, "cuStreamBeginCapture", 10000, false),
     ROW(cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", 10000, true),
     ROW(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, false),

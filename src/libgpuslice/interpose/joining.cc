@@ -10,8 +10,26 @@ namespace gpuslice {
 
 namespace {
 
+/// Only looks at what streams have done.
+struct LookAll {
+  CUresult operator()(const auto& call) const {
+    join_all();
+    return call();
+  }
+};
+
+struct LookAtOne {
+  CUstream stream;
+
+  CUresult operator()(const auto& call) const {
+    join_before(stream);
+    return call();
+  }
+};
+
 struct JoinAll {
   CUresult operator()(const auto& call) const {
+    const CallInFlight in_flight(CU_STREAM_LEGACY);
     join_all();
     return call();
   }
@@ -21,7 +39,7 @@ struct JoinOne {
   CUstream stream;
 
   CUresult operator()(const auto& call) const {
-    join_before(stream);
+    const StreamCall in_flight(stream);
     return call();
   }
 };
@@ -46,6 +64,11 @@ struct FollowOne {
   JoinOne {                                \
     explicit_stream(stream, is_per_thread) \
   }
+#define LOOK_ALL LookAll()
+#define LOOK(stream)                       \
+  LookAtOne {                              \
+    explicit_stream(stream, is_per_thread) \
+  }
 #define FOLLOW(stream)    \
   FollowOne {             \
     stream, is_per_thread \
@@ -61,4 +84,6 @@ struct FollowOne {
 #include "libgpuslice/interpose/joining_functions.inc"
 #undef X
 #undef FOLLOW
+#undef LOOK
+#undef LOOK_ALL
 #undef STREAM

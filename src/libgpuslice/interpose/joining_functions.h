@@ -20,7 +20,6 @@ using CUDA_FABRIC_COPY_BATCH_OP = void;
 #undef cuMemcpy3DBatchAsync
 #undef cuStreamWriteValue32
 #undef cuStreamWriteValue64
-#undef cuStreamDestroy
 
 #define X(exported, symbol, since, per_thread, before, parameters, arguments) GPUSLICE_HOOK exported parameters;
 #include "libgpuslice/interpose/joining_functions.inc"

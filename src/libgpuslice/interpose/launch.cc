@@ -148,7 +148,7 @@ template <class Plain>
     if (!priority) priority = priorities.before_launch(stream);
     const auto original = [&](CUstream where) { return plain(where, priority); };
     if (memory_ran_out()) {
-      join_before(stream);
+      const StreamCall in_flight(stream);
       return original(stream);
     }
     if (const int device = Activity::free_device(); device >= 0) {
@@ -157,7 +157,7 @@ template <class Plain>
         kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
       }
       Activity::get().launched(device, blocks);
-      join_before(stream);
+      const StreamCall in_flight(stream);
       return original(stream);
     }
     Context* context = Contexts::current();

@@ -6,6 +6,7 @@
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
+#include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/graphs/graph_exec.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -48,17 +49,75 @@ std::atomic<int>& primary_uses(CUdevice device) {
   return uses[static_cast<std::size_t>(device) % uses.size()];
 }
 
-void give_up_copies_of_graphs(CUdevice device) {
-  for (Context* context : Contexts::all())
-    if (context->view().device_index() == device) ExecutableGraph::give_up_copies(context->handle());
+/// Null: it does not exist, or the driver does not say.
+CUcontext primary_context(CUdevice device) {
+  CUcontext context = nullptr;
+  const Driver& d = driver();
+  if (primary_context_ended(device) || d.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) return nullptr;
+  d.cuDevicePrimaryCtxRelease_v2(device);
+  return context;
 }
 
 /// Green contexts retain the primary context too, and would keep it alive when nothing else does.
-void give_up_parts(CUdevice device) {
-  give_up_copies_of_graphs(device);
+void give_up_parts(CUcontext primary) {
   for (Context* context : Contexts::all()) {
-    if (context->view().device_index() == device) context->opaque().give_up_parts();
+    if (context->handle() != primary) continue;
+    ExecutableGraph::give_up_copies(primary);
+    context->opaque().give_up_parts();
   }
+}
+
+/// The device of a context; all of them if it is not managed.
+int device_of(CUcontext handle) {
+  for (const Context* context : Contexts::all())
+    if (context->handle() == handle) return context->device();
+  return QuiesceLaunches::kAllDevices;
+}
+
+CUresult destroy_context(CUcontext context, CUresult(CUDAAPI* function)(CUcontext)) {
+  return nothrow([&] {
+    if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    ExecutableGraph::give_up_copies(context);
+    QuiesceLaunches quiesced(device_of(context));
+    Contexts::forget(context);
+    const CUresult result = function(context);
+    if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
+    return result;
+  });
+}
+
+CUresult reset_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice)) {
+  return nothrow([&] {
+    if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    QuiesceLaunches quiesced(device);
+    if (CUcontext primary = primary_context(device)) {
+      give_up_parts(primary);
+      Contexts::forget(primary);
+    }
+    const CUresult result = function(device);
+    if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);  // primary_uses() stays: nothing is released
+    return result;
+  });
+}
+
+CUresult release_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice)) {
+  return nothrow([&] {
+    if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_all();
+    QuiesceLaunches quiesced(device);
+    const CUcontext primary = primary_context(device);
+    // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
+    const AgentsHeld held(device);
+    const CUresult result = function(device);
+    if (result != CUDA_SUCCESS) return result;
+    if (--primary_uses(device) <= 0) give_up_parts(primary);
+    if (!primary_context_ended(device)) return result;
+    Contexts::forget(primary);
+    HeldMemory::get().forget_device(device);
+    return result;
+  });
 }
 
 }  // namespace
@@ -83,16 +142,11 @@ GPUSLICE_HOOK cuMipmappedArrayDestroy(CUmipmappedArray array) {
 }
 
 GPUSLICE_HOOK cuCtxDestroy_v2(CUcontext context) {
-  return nothrow([&] {
-    if (!driver().cuCtxDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
-    join_all();
-    ExecutableGraph::give_up_copies(context);
-    QuiesceLaunches quiesced;
-    Contexts::forget(context);
-    const CUresult result = driver().cuCtxDestroy_v2(context);
-    if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
-    return result;
-  });
+  return destroy_context(context, driver().cuCtxDestroy_v2);
+}
+#undef cuCtxDestroy
+GPUSLICE_HOOK cuCtxDestroy(CUcontext context) {
+  return destroy_context(context, older<decltype(&cuCtxDestroy_v2)>("cuCtxDestroy"));
 }
 
 GPUSLICE_HOOK cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
@@ -103,31 +157,17 @@ GPUSLICE_HOOK cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 
 GPUSLICE_HOOK cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  return nothrow([&] {
-    if (!driver().cuDevicePrimaryCtxReset_v2) return CUDA_ERROR_NOT_INITIALIZED;
-    join_all();
-    give_up_copies_of_graphs(device);
-    QuiesceLaunches quiesced;
-    Contexts::forget_device(device);
-    const CUresult result = driver().cuDevicePrimaryCtxReset_v2(device);
-    if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);
-    return result;
-  });
+  return reset_primary(device, driver().cuDevicePrimaryCtxReset_v2);
+}
+#undef cuDevicePrimaryCtxReset
+GPUSLICE_HOOK cuDevicePrimaryCtxReset(CUdevice device) {
+  return reset_primary(device, older<decltype(&cuDevicePrimaryCtxReset_v2)>("cuDevicePrimaryCtxReset"));
 }
 
 GPUSLICE_HOOK cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  return nothrow([&] {
-    if (!driver().cuDevicePrimaryCtxRelease_v2) return CUDA_ERROR_NOT_INITIALIZED;
-    join_all();
-    QuiesceLaunches quiesced;
-    // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
-    const AgentsHeld held(device);
-    const CUresult result = driver().cuDevicePrimaryCtxRelease_v2(device);
-    if (result != CUDA_SUCCESS) return result;
-    if (--primary_uses(device) <= 0) give_up_parts(device);
-    if (!primary_context_ended(device)) return result;
-    Contexts::forget_device(device);
-    HeldMemory::get().forget_device(device);
-    return result;
-  });
+  return release_primary(device, driver().cuDevicePrimaryCtxRelease_v2);
+}
+#undef cuDevicePrimaryCtxRelease
+GPUSLICE_HOOK cuDevicePrimaryCtxRelease(CUdevice device) {
+  return release_primary(device, older<decltype(&cuDevicePrimaryCtxRelease_v2)>("cuDevicePrimaryCtxRelease"));
 }

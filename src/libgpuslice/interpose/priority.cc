@@ -12,14 +12,13 @@ namespace gpuslice {
 
 namespace {
 
-void note_priority(CUstream stream, int own) {
-  StreamPriorities::get().made(stream, own);
-  StreamLevels::get().made(stream, own);
-}
-
-CUresult make_stream(CUstream* stream, unsigned flags, int own) {
-  const CUresult result = driver().cuStreamCreateWithPriority(stream, flags, StreamPriorities::get().for_new(own));
-  if (result == CUDA_SUCCESS) note_priority(*stream, own);
+/// `call` makes a stream for which the program has this priority. The stream may have the handle of one that is gone.
+template <class Call>
+CUresult make_stream(CUstream* stream, int own, Call call) {
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
+  StreamPriorities::get().made(*stream, own);
+  StreamLevels::get().made(*stream, own);
   return result;
 }
 
@@ -50,7 +49,9 @@ CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrVal
     CUstreamAttrValue ours = *value;
     ours.priority = StreamPriorities::get().for_new(value->priority);
     const CUresult result = driver().cuStreamSetAttribute(stream, id, &ours);
-    if (result == CUDA_SUCCESS) note_priority(stream, value->priority);
+    if (result != CUDA_SUCCESS) return result;
+    StreamPriorities::get().made(stream, value->priority);
+    StreamLevels::get().changed(stream, value->priority);
     return result;
   });
 }
@@ -76,10 +77,13 @@ using namespace gpuslice;
 GPUSLICE_HOOK cuStreamCreate(CUstream* stream, unsigned flags) {
   return nothrow([&] {
     if (!driver().cuStreamCreate) return CUDA_ERROR_NOT_INITIALIZED;
-    // Unchanged if the priority needs no change.
-    if (!stream || !driver().cuStreamCreateWithPriority || StreamPriorities::get().for_new(0) == 0)
-      return driver().cuStreamCreate(stream, flags);
-    return make_stream(stream, flags, 0);
+    if (!stream) return driver().cuStreamCreate(stream, flags);
+    return make_stream(stream, 0, [&] {
+      const int priority = driver().cuStreamCreateWithPriority ? StreamPriorities::get().for_new(0) : 0;
+      // Unchanged if the priority needs no change.
+      if (priority == 0) return driver().cuStreamCreate(stream, flags);
+      return driver().cuStreamCreateWithPriority(stream, flags, priority);
+    });
   });
 }
 
@@ -87,7 +91,9 @@ GPUSLICE_HOOK cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int p
   return nothrow([&] {
     if (!driver().cuStreamCreateWithPriority) return CUDA_ERROR_NOT_INITIALIZED;
     if (!stream) return driver().cuStreamCreateWithPriority(stream, flags, priority);
-    return make_stream(stream, flags, priority);
+    return make_stream(stream, priority, [&] {
+      return driver().cuStreamCreateWithPriority(stream, flags, StreamPriorities::get().for_new(priority));
+    });
   });
 }
 

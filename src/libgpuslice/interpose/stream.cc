@@ -1,7 +1,5 @@
 // Streams: notes captures, and what streams wait for.
-#include <atomic>
-#include <mutex>
-#include <shared_mutex>
+#include <cstdint>
 
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
@@ -21,45 +19,16 @@ namespace gpuslice {
 
 namespace {
 
-std::atomic<int>& g_captures = g_launch_words.captures;
-std::shared_mutex g_beginning;  // held exclusively while a capture begins
-
-}  // namespace
-
-bool capturing(CUstream stream) {
-  if (g_captures.load(std::memory_order_relaxed) <= 0) return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // An error means that this is the legacy stream while another stream captures. That launch is left to the driver too.
-  return driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-bool capturing_anything() {
-  return g_captures.load(std::memory_order_relaxed) > 0;
-}
-
-NoCapture::NoCapture() {
-  g_beginning.lock_shared();
-  none_ = !capturing_anything();
-}
-
-NoCapture::~NoCapture() {
-  g_beginning.unlock_shared();
-}
-
-namespace {
-
-/// Gives the stream its level of now, which its kernels keep, and counts the capture before it begins.
+/// Gives the stream its level of now, which its kernels keep, and notes the capture before it begins.
 template <class Begin>
 CUresult begin(CUstream stream, Begin call) {
   return nothrow([&] {
     if (Client::get().wanted() && !capturing(stream)) StreamPriorities::get().before_launch(stream);
-    {
-      std::lock_guard lock(g_beginning);
-      ++g_captures;
-    }
-    join_all_open();  // no lane opens from here on
+    WaitingStreams::get().capture_begins(stream);
+    const std::uint64_t capture = Captures::get().begins(stream);
+    join_all_open();  // none stays open from here on
     const CUresult result = call();
-    if (result != CUDA_SUCCESS) --g_captures;
+    if (result != CUDA_SUCCESS) Captures::get().refused(capture);
     return result;
   });
 }
@@ -71,7 +40,7 @@ CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
 
 /// The older function without a capture mode.
 CUresult begin_old_capture(const char* name, CUstream stream) {
-  const auto real = reinterpret_cast<CUresult(CUDAAPI*)(CUstream)>(libcuda_function(name));
+  const auto real = older<CUresult(CUDAAPI*)(CUstream)>(name);
   return real ? begin(stream, [&] { return real(stream); }) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -92,19 +61,28 @@ CUresult begin_recapture(CUstream stream, CUstreamCaptureMode mode, CUgraph grap
 
 CUresult end_capture(CUstream stream, CUgraph* graph) {
   if (!driver().cuStreamEndCapture) return CUDA_ERROR_NOT_INITIALIZED;
-  const bool was = capturing(stream);
   const CUresult result = driver().cuStreamEndCapture(stream, graph);
-  int captures = g_captures.load();
-  if (!was || capturing(stream)) return result;
-  while (captures > 0 && !g_captures.compare_exchange_weak(captures, captures - 1)) {
-  }
+  Captures::get().ended(stream);
   return result;
+}
+
+CUresult destroy(CUstream stream, CUresult(CUDAAPI* function)(CUstream)) {
+  return nothrow([&] {
+    if (!function) return CUDA_ERROR_NOT_INITIALIZED;
+    join_before(stream);
+    for (Context* context : Contexts::all()) context->stream_destroyed(stream);
+    StreamPriorities::get().destroyed(stream);
+    StreamLevels::get().destroyed(stream);
+    WaitingStreams::get().destroyed(stream);
+    Captures::get().destroyed(stream);
+    return function(stream);
+  });
 }
 
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   const auto wait = driver().cuStreamWaitEvent;
   if (!wait) return CUDA_ERROR_NOT_INITIALIZED;
-  if (g_launch_words.nothing_open() && guard() == Guard::kNever) return wait(stream, event, flags);
+  if (g_launch_words.nothing_ever_open() && guard() == Guard::kNever) return wait(stream, event, flags);
   return nothrow([&] {
     const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
     if (Context* context = matters ? Contexts::current() : nullptr) context->use_stream(stream);
@@ -118,15 +96,11 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
 using namespace gpuslice;
 
 GPUSLICE_HOOK cuStreamDestroy_v2(CUstream stream) {
-  return nothrow([&] {
-    if (!driver().cuStreamDestroy_v2) return CUDA_ERROR_NOT_INITIALIZED;
-    join_before(stream);
-    for (Context* context : Contexts::all()) context->stream_destroyed(stream);
-    StreamPriorities::get().destroyed(stream);
-    StreamLevels::get().destroyed(stream);
-    WaitingStreams::get().destroyed(stream);
-    return driver().cuStreamDestroy_v2(stream);
-  });
+  return destroy(stream, driver().cuStreamDestroy_v2);
+}
+#undef cuStreamDestroy
+GPUSLICE_HOOK cuStreamDestroy(CUstream stream) {
+  return destroy(stream, older<decltype(&cuStreamDestroy_v2)>("cuStreamDestroy"));
 }
 
 GPUSLICE_HOOK cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {

@@ -40,7 +40,7 @@ using namespace gpuslice;
   static CUresult put_##name(bool per_thread, CUresult(CUDAAPI* real) parameters, GPUSLICE_UNPACK parameters) { \
     if (!real) return CUDA_ERROR_NOT_INITIALIZED;                                                               \
     stream = explicit_stream(stream, per_thread);                                                               \
-    join_before(stream);                                                                                        \
+    const StreamCall in_flight(stream);                                                                         \
     return put(stream, wait, [&] { return real arguments; });                                                   \
   }                                                                                                             \
   static auto real_##name() {                                                                                   \

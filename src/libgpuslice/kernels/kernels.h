@@ -112,6 +112,10 @@ struct alignas(64) KernelInfo {
     changed.store(true, std::memory_order_relaxed);
   }
 
+  /// It could not be loaded when it was wanted. From then on it is loaded only while nothing else is under way.
+  std::atomic<bool> loads_later{false};
+  std::timed_mutex making;  ///< held while its copy for a context is made, and loaded; taken before mutex
+
   std::mutex mutex;  ///< guards what follows, and reason after loading
   std::vector<std::unique_ptr<Instance>> instances;
   std::map<CUfunction_attribute, int> attributes;      ///< set by the program

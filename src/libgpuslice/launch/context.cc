@@ -5,6 +5,9 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/process/clock.h"
+#include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/patience.h"
+#include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {
 
@@ -21,7 +24,30 @@ void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
                        [](const auto& launch) { return launch->guarded(); });
   };
   const std::vector<Stream*>& active = state_.book.active();
-  while (!ended() && std::any_of(active.begin(), active.end(), has_guarded)) state_.agent.wait_for_change(lock);
+  wait_for_launches(lock, nullptr, [&] { return std::none_of(active.begin(), active.end(), has_guarded); });
+}
+
+bool Context::wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done) {
+  const auto may_wait = [&] {
+    lock.unlock();  // the driver is asked
+    const bool waits = !WaitingStreams::get().none();
+    lock.lock();
+    return waits;
+  };
+  Patience patience;
+  while (!ended()) {
+    if (done()) return true;
+    const LaunchBook::Progress now = stream ? state_.book.progress_of(*stream) : state_.book.progress();
+    if (stream && stream->gave_up == now.mark) return false;
+    if (now.runs && view().granted() == 0) patience = Patience();  // it rests until something is granted
+    if (patience.is_over(now.mark, now.runs, may_wait)) {
+      if (stream) stream->gave_up = now.mark;
+      debug("launches may wait for the program, so it goes on without waiting for them");
+      return false;
+    }
+    state_.agent.wait_for_change(lock);
+  }
+  return false;
 }
 
 void Context::set_latency_critical(CUstream stream, bool on) {
@@ -43,14 +69,10 @@ void Context::publish_usage() {
   state_.usage.publish();
 }
 
-bool Context::quiesce(TimePoint until) {
+bool Context::quiesce() {
   std::unique_lock lock(state_.book.mutex());
   state_.book.stop();
-  while (state_.book.outstanding() > 0 && !ended()) {
-    if (std::chrono::steady_clock::now() >= until) return false;
-    state_.agent.wait_for_change(lock);
-  }
-  return true;
+  return wait_for_launches(lock, nullptr, [this] { return state_.book.outstanding() == 0; }) || ended();
 }
 
 void Context::resume_launches() {

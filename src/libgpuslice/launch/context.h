@@ -104,10 +104,11 @@ class Context final : public Opaque::Owner, public LaunchSource {
   /// Publishes the usage again, after Activity wrote another demand in its place.
   void publish_usage();
 
-  bool quiesce(TimePoint until) override;
+  bool quiesce() override;
   void resume_launches() override;
   /// Whether no launch is known to be on the GPU. The context need not be current.
   bool idle() override;
+  int device() const override { return view().device_index(); }
 
   /// A kernel in original form with this many blocks is about to be launched. No such kernel was on the GPU.
   void opaque_started(std::uint64_t blocks, const OpaqueJob& job) override;
@@ -128,8 +129,12 @@ class Context final : public Opaque::Owner, public LaunchSource {
   class SubgridSeries;
 
   Instance* make_instance(KernelInfo& kernel);
+  Instance* known_instance(KernelInfo& kernel, bool& known) const;
 
-  // The caller holds the book's mutex in what follows. use_stream() gives it up while it waits.
+  // The caller holds the book's mutex in what follows. Those that take its lock give it up while they wait.
+  /// Waits until `done()`, which depends on launches of `stream` (null: of any). Returns false if that is no use, since
+  /// they may wait for the program (patience.h), and where nothing is managed any more.
+  bool wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done);
   void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
   const char* why_unguarded(const Instance& instance) const;
   const char* why_crowded(const Stream& stream, bool workers_get_on) const;

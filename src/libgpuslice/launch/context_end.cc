@@ -22,6 +22,7 @@ void Context::end_with_agent() {
   state_.end();
   state_.agent.wait_until_agent_is(AgentLink::AgentIs::kOver, std::chrono::steady_clock::now() + AgentLink::kPatience);
   std::lock_guard lock(state_.book.mutex());  // now rescue() has finished, or will find that this has ended
+  state_.book.let_holders_work();             // of what is still there, if it was not waited for
 }
 
 }  // namespace gpuslice

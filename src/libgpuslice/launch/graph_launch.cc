@@ -68,25 +68,36 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
       original.blocks = std::max(original.blocks, candidates[i].config->block_tasks());
   }
   std::optional<Opaque::Turn> turn;
-  if (original.blocks > 0 && !capturing_anything()) turn.emplace(opaque(), handle, original);
+  const auto take_turn = [&] {
+    if (!turn && original.blocks > 0 && !capturing_anything()) turn.emplace(opaque(), handle, original);
+  };
+  take_turn();
   std::unique_lock<std::mutex> issue;
   if (stream) {
     booked.back().launch->graph.counts = true;
     issue = std::unique_lock(stream->issue);
     std::unique_lock lock(state_.book.mutex());
     std::optional<std::vector<std::uint32_t>> slots;
-    while (!ended() && !(slots = state_.book.take_slots(*stream, booked.size()))) state_.agent.wait_for_change(lock);
+    wait_for_launches(lock, stream,
+                      [&] { return (slots = state_.book.take_slots(*stream, booked.size())).has_value(); });
     if (!slots) booked.clear();  // all kernels keep their original form or get it back
-    const std::uint64_t number = state_.book.next_graph();
+    const std::uint64_t number = slots ? state_.book.next_graph() : 0;
     for (std::size_t i = 0; i < booked.size(); ++i) {
       booked[i].launch->graph.number = number;
       booked[i].launch->graph.beside = branches;
       add_to_book(*stream, std::move(booked[i].owned), (*slots)[i]);
     }
   }
-  if (!booked.empty()) state_.agent.rouse();
+  if (!booked.empty()) {
+    state_.agent.rouse();
+  } else if (stream) {
+    issue.unlock();  // a turn comes before it in the order of locks
+    for (const GraphCandidate& candidate : candidates)
+      original.blocks = std::max(original.blocks, candidate.config->block_tasks());
+    take_turn();
+  }
 
-  // Nothing may throw from here on: the books hold launches that stay there until `issued` is set.
+  // Nothing may throw from here on: the books hold launches that are kept until `issued` is set.
   CUresult result = CUDA_SUCCESS;
   std::size_t next = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

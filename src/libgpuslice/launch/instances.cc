@@ -1,11 +1,16 @@
 // A context's copies of kernels.
 #include <algorithm>
+#include <mutex>
+#include <optional>
 
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
+#include "libgpuslice/process/patience.h"
 #include "libgpuslice/process/stage.h"
+#include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {
 
@@ -15,44 +20,68 @@ constexpr int kUsualDynamicShared = 48 * 1024;  ///< bytes; on every architectur
 
 }  // namespace
 
+/// The caller holds KernelInfo::mutex. `known`: whether it was tried to make one, in vain if null is returned.
+Instance* Context::known_instance(KernelInfo& kernel, bool& known) const {
+  const auto found = std::ranges::find(kernel.instances, this, [](const auto& one) { return one->context; });
+  known = found != kernel.instances.end();
+  return known && (*found)->persistent ? found->get() : nullptr;
+}
+
 Instance* Context::instance_of(KernelInfo& kernel) {
-  std::lock_guard lock(kernel.mutex);
-  for (const std::unique_ptr<Instance>& known : kernel.instances) {
-    if (known->context == this) return known->persistent ? known.get() : nullptr;
+  {
+    bool known = false;
+    std::lock_guard lock(kernel.mutex);
+    Instance* const instance = known_instance(kernel, known);
+    if (known) return instance;
   }
-  if (kernel.background && kernel.launches.load(std::memory_order_relaxed) > 1 && !may_load_now()) return nullptr;
+  const bool later = kernel.loads_later.load(std::memory_order_relaxed) ||
+                     (kernel.background && kernel.launches.load(std::memory_order_relaxed) > 1);
+  if (later && !may_load_now()) return nullptr;
   return make_instance(kernel);
 }
 
 void Context::load_instance(KernelInfo& kernel) {
-  std::lock_guard lock(kernel.mutex);
-  const auto here = [this](const std::unique_ptr<Instance>& known) { return known->context == this; };
-  if (std::none_of(kernel.instances.begin(), kernel.instances.end(), here)) make_instance(kernel);
+  make_instance(kernel);
 }
 
-/// The caller holds KernelInfo::mutex.
+/// KernelInfo::mutex is not held while this waits: the client's thread takes it, which rescues agents that are stuck.
 Instance* Context::make_instance(KernelInfo& kernel) {
   const Stage stage("loading a persistent form before its first launch");
+  // Only one thread makes it. It may be in the driver until this very thread has done something.
+  const std::unique_lock making(kernel.making, Patience::kWhileItMayWait);
+  if (!making.owns_lock()) return nullptr;
+  {
+    bool known = false;
+    std::lock_guard lock(kernel.mutex);
+    Instance* const instance = known_instance(kernel, known);
+    if (known) return instance;
+  }
   const RelaxedCapture relaxed;
   auto made = std::make_unique<Instance>();
   Instance& instance = *made;
   instance.kernel = &kernel;
   instance.context = this;
   instance.persistent = kernel.persistent_function;
-  if (kernel.persistent_kernel &&
-      driver().cuKernelGetFunction(&instance.persistent, kernel.persistent_kernel) != CUDA_SUCCESS) {
-    instance.persistent = nullptr;
+  {
+    // Loading its code may block until the device is idle. That must not happen beside evicted launches, since the
+    // driver then holds what they need to resume. Nor beside what waits for the program: without us nothing would be
+    // loaded here.
+    std::optional<QuiesceLaunches> quiesced;
+    if (kernel.persistent_kernel || !is_loaded(instance.persistent)) {
+      quiesced.emplace(*this);
+      if (!quiesced->quiet()) {
+        kernel.loads_later = true;
+        return nullptr;
+      }
+    }
+    if (kernel.persistent_kernel &&
+        driver().cuKernelGetFunction(&instance.persistent, kernel.persistent_kernel) != CUDA_SUCCESS)
+      instance.persistent = nullptr;
+    if (instance.persistent && driver().cuFuncLoad) driver().cuFuncLoad(instance.persistent);
   }
+  std::lock_guard lock(kernel.mutex);
   kernel.instances.push_back(std::move(made));
   if (!instance.persistent) return nullptr;
-
-  // Loading its code may block until the device is idle. That must not happen beside evicted launches, since the driver
-  // then holds what they need to resume.
-  if (driver().cuFuncLoad) {
-    quiesce(TimePoint::max());
-    driver().cuFuncLoad(instance.persistent);
-    resume_launches();
-  }
   driver().cuFuncGetAttribute(&instance.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, instance.persistent);
   kernel.registers = instance.registers;
   driver().cuFuncGetAttribute(&instance.max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, instance.persistent);

@@ -27,6 +27,7 @@ constexpr double kTargetsWhenAlone = 4;
 /// Guarding makes kernels with block-tasks of 120 us take 1.025 times as long, and kernels with block-tasks of 50 us
 /// 1.035 times (docs/measurements.md, "Guarded kernels").
 constexpr double kWorthGuardingNs = 100'000;
+constexpr char kBehindWaiting[] = "behind launches that may wait for the program";
 
 }  // namespace
 
@@ -166,13 +167,15 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   launch.per_sm = static_cast<std::uint32_t>(fit.per_sm);
   launch.input_bytes = input_bytes(view(), launch.params);
 
-  join_before(stream->handle);
+  const StreamCall in_flight(stream->handle);
   std::lock_guard pair(stream->issue);
   {
     std::unique_lock lock(state_.book.mutex());
     std::optional<std::uint32_t> slot;
-    while (!ended() && !(slot = state_.book.take_slot(*stream))) state_.agent.wait_for_change(lock);
-    if (!slot) return Outcome::kCannot;
+    if (!wait_for_launches(lock, stream, [&] { return (slot = state_.book.take_slot(*stream)).has_value(); })) {
+      *why = kBehindWaiting;
+      return Outcome::kCannot;
+    }
     if (launch.guarded() && streams_used_.several()) {
       state_.book.slots().give_back(*slot, false);
       *why = why_unguarded(instance);
@@ -182,7 +185,7 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   }
   state_.agent.rouse();
 
-  // Once the launch runs, it belongs to the agent. The agent deletes it when `issued` is set and all workers have left.
+  // The launch belongs to the agent, which deletes it when `issued` is set and all workers have left.
   *result = issue(launch, stream->handle, launch.args.workers, launch.params);
   if (*result != CUDA_SUCCESS) {
     debug("launch of %s refused: %d", instance.kernel->name.c_str(), *result);

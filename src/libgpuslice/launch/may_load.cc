@@ -7,8 +7,7 @@
 namespace gpuslice {
 
 bool nothing_waits() {
-  const NoCapture none_begins;  // a query about a stream that is being captured would end the capture
-  return none_begins && WaitingStreams::get().none();
+  return !capturing_anything() && WaitingStreams::get().none();
 }
 
 bool may_load_now() {

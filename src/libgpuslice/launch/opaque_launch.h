@@ -22,7 +22,7 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   if (kernel)
     kernel->unlimited = context ? nullptr : capture ? "a stream was being captured" : "its context is not managed";
   if (!context) {
-    if (!capture) join_before(stream);
+    const StreamCall in_flight(stream);  // with a capture too: it may only be about to have all lanes join
     return plain(stream);
   }
   context->use_stream(stream);

@@ -131,6 +131,7 @@ void ImageBackgroundForms::load_now_or_never_mind() {
   if (!this_is_the_moment()) return;
   const Stage stage("loading what was compiled beside the program");
   const QuiesceLaunches quiesced;
+  if (!quiesced.quiet()) return;
   const bool loaded = image->load_beside(code_, image->listed);
   code_ = {};
   if (loaded) load_functions(*image);

@@ -1,5 +1,8 @@
 #include "libgpuslice/modules/first_launch.h"
 
+#include <optional>
+
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/process/stage.h"
@@ -12,10 +15,14 @@ void load_before_first_launch(KernelInfo* kernel, CUfunction function) {
   const Stage stage("loading a kernel before its first launch");
   const RelaxedCapture relaxed;
   CUfunction loadable = function;
+  std::optional<QuiesceLaunches> quiesced;
+  if (kernel->is_library_kernel || !is_loaded(function)) {
+    quiesced.emplace(device_of_current());
+    if (!quiesced->quiet()) return;  // the launch will load it, as it would without us
+  }
   if (kernel->is_library_kernel &&
       driver().cuKernelGetFunction(&loadable, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS)
     return;
-  QuiesceLaunches quiesced;
   driver().cuFuncLoad(loadable);
   int registers = 0;
   driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, loadable);

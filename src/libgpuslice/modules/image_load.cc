@@ -1,6 +1,7 @@
 #include "libgpuslice/modules/image_load.h"
 
 #include "libgpuslice/client/client.h"
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/front_ends/read_file.h"
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/process/debug.h"
@@ -29,7 +30,7 @@ CUresult load_image(ImageLoad load) {
   return nothrow([&] {
     if (load.path && !read_image_file(load)) return load.plain();
     const Stage stage("loading an image");
-    const QuiesceLaunches quiesced;
+    const QuiesceLaunches quiesced(load.container->is_library ? QuiesceLaunches::kAllDevices : device_of_current());
     const Stopwatch watch;
     load.image = std::make_shared<LoadedImage>(*load.container);
     find_ptx(load);

@@ -22,6 +22,7 @@ struct alignas(64) LaunchWords {
   std::atomic<int> open_lanes{0};                 ///< in this process (streams/joining.h)
   std::atomic<int> open_series{0};                ///< in this process (streams/series.h)
   std::atomic<bool> bands_used{false};            ///< some band other than all levels was seen (StreamPriorities)
+  std::atomic<bool> lanes_used{false};            ///< there is a lane, so calls are counted (CallInFlight)
   std::atomic<bool> memory_ran_out{false};        ///< memory/memory_reserve.h
   std::atomic<bool> one_device{false};            ///< the program sees one device: it is always the current one
   std::atomic<std::uint32_t> kernels{1};          ///< changes when a kernel's handle may mean another (Kernels)
@@ -34,6 +35,10 @@ struct alignas(64) LaunchWords {
   /// before it.
   bool nothing_open() const {
     return (open_lanes.load(std::memory_order_acquire) | open_series.load(std::memory_order_acquire)) == 0;
+  }
+  /// Whether that is so, and there is no lane, for which calls are counted.
+  bool nothing_ever_open() const {
+    return !lanes_used.load(std::memory_order_relaxed) && open_series.load(std::memory_order_acquire) == 0;
   }
 };
 static_assert(sizeof(LaunchWords) == 64);

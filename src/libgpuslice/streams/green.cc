@@ -7,6 +7,7 @@
 #include "libgpuslice/driver/pair_choice.h"
 #include "libgpuslice/driver/pair_order.h"
 #include "libgpuslice/process/debug.h"
+#include "libgpuslice/process/patience.h"
 #include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
@@ -153,7 +154,9 @@ GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Choice& choi
 }
 
 GreenContexts::Confined GreenContexts::find(const Wanted& wanted, Hold& hold) {
-  std::lock_guard lock(mutex_);
+  // The driver may be waiting in make() for what the program does after this launch.
+  const std::unique_lock lock(mutex_, 2 * Patience::kWhileItMayWait);
+  if (!lock.owns_lock()) return {.none = "the driver makes a green context, and may wait for the program there"};
   Choice choice;
   Confined found = choose(wanted, choice);
   if (found.none) return found;

@@ -45,8 +45,8 @@ class GreenContexts {
   };
   /// While one lives, the part is not given back.
   using Hold = std::shared_ptr<const void>;
-  /// Such a stream if it was made before, held by `hold`. Does not block. The context must be current, also for make().
-  /// Any thread.
+  /// Such a stream if it was made before, held by `hold`. Waits briefly at most, while another thread makes one. The
+  /// context must be current, also for make(). Any thread.
   Confined find(const Wanted& wanted, Hold& hold);
   /// Makes it. The driver blocks until the device is idle.
   Confined make(const Wanted& wanted, Hold& hold);
@@ -89,7 +89,7 @@ class GreenContexts {
   bool give_one_back();
   static void destroy(Part& part);
 
-  std::mutex mutex_;  ///< guards what follows
+  std::timed_mutex mutex_;  ///< guards what follows
   Division groups_, pairs_;
   std::uint64_t uses_ = 0;
 };

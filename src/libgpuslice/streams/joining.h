@@ -36,11 +36,30 @@ void join_all_open();
 
 /// join_before() for a thread that holds a lock, and so must not wait for a series.
 inline void join_lanes_before(CUstream stream) {
-  if (g_open_lanes.load(std::memory_order_acquire) > 0) join_open(stream);
+  if (g_open_lanes.load() > 0) join_open(stream);
 }
 
-/// Called before a driver call about a stream. A default stream is named by its own handle (explicit_stream()). Any
-/// thread.
+/// Counts a driver call about a stream while it lives, from before the thread looks for open lanes until the call has
+/// returned. A lane that opens meanwhile, for another thread, does not stay open: what the call puts into the program's
+/// stream may come behind the lane's first event, where later launches of the lane would not wait for it.
+class CallInFlight {
+ public:
+  explicit CallInFlight(CUstream stream)
+      : calls_(g_launch_words.lanes_used.load(std::memory_order_relaxed) ? begin(stream) : nullptr) {}
+  ~CallInFlight() {
+    if (calls_) calls_->fetch_sub(1);
+  }
+  CallInFlight(const CallInFlight&) = delete;
+  CallInFlight& operator=(const CallInFlight&) = delete;
+
+ private:
+  static std::atomic<int>* begin(CUstream stream);
+
+  std::atomic<int>* const calls_;  ///< null: there is no lane
+};
+
+/// Called before a driver call about a stream that puts nothing there. A default stream is named by its own handle
+/// (explicit_stream()). Any thread.
 inline void join_before(CUstream stream) {
   let_series_end(stream);
   join_lanes_before(stream);
@@ -49,8 +68,17 @@ inline void join_before(CUstream stream) {
 /// Called before a driver call that waits for more than one stream, or that acts on the default stream of any context.
 inline void join_all() {
   let_all_series_end();
-  if (g_open_lanes.load(std::memory_order_acquire) > 0) join_all_open();
+  if (g_open_lanes.load() > 0) join_all_open();
 }
+
+/// A driver call that puts something into a stream, from before it until it has returned.
+class StreamCall {
+ public:
+  explicit StreamCall(CUstream stream) : in_flight_(stream) { join_before(stream); }
+
+ private:
+  CallInFlight in_flight_;
+};
 
 /// A call that goes to the confined stream while the lane of `stream` is open. No lock is held meanwhile, as a copy may
 /// wait for the GPU. If the lane joins meanwhile, the program's stream joins once more after the call.
@@ -76,10 +104,11 @@ class Following {
 /// it; else in `other`. Any thread.
 template <class Call>
 CUresult follow(CUstream stream, Call call) {
-  if (g_launch_words.nothing_open()) [[likely]]
+  if (g_launch_words.nothing_ever_open()) [[likely]]
     return call(nullptr);
   let_series_end(stream);
-  if (g_open_lanes.load(std::memory_order_acquire) == 0) return call(nullptr);
+  const CallInFlight in_flight(stream);
+  if (g_open_lanes.load() == 0) return call(nullptr);
   Following following(stream);
   const CUresult result = call(following.confined());
   if (result == CUDA_SUCCESS) {

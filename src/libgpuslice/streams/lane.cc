@@ -1,12 +1,15 @@
 #include "libgpuslice/streams/lane.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <new>
 #include <optional>
 #include <thread>
 
 #include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/process/bypassing_libraries.h"
@@ -35,28 +38,6 @@ CUevent make_event() {
 bool is_reached(CUevent event) {
   return !event || driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY;
 }
-
-bool is_default(CUstream stream) {
-  return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
-/// Makes a context current for its lifetime. The handles of default streams mean those of the current context.
-class InContext {
- public:
-  explicit InContext(CUcontext context) {
-    if (driver().cuCtxGetCurrent(&before_) != CUDA_SUCCESS || before_ == context) return;
-    changed_ = driver().cuCtxSetCurrent(context) == CUDA_SUCCESS;
-  }
-  ~InContext() {
-    if (changed_) driver().cuCtxSetCurrent(before_);
-  }
-  InContext(const InContext&) = delete;
-  InContext& operator=(const InContext&) = delete;
-
- private:
-  CUcontext before_ = nullptr;
-  bool changed_ = false;
-};
 
 /// The open lanes. A thread that holds a lane's mutex may take this one, not the other way round.
 struct OpenLanes {
@@ -104,9 +85,38 @@ OpenLanes& open_lanes() {
   return *instance;
 }
 
+/// Calls in flight, by a few of the bits of their stream's handle.
+struct CallsInFlight {
+  static constexpr std::size_t kKinds = 32;
+  std::array<std::atomic<int>, kKinds> calls{};
+
+  static CallsInFlight& get() {
+    static auto* instance = new CallsInFlight;  // programs launch in destructors too
+    return *instance;
+  }
+  std::atomic<int>& of(CUstream stream) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(stream);
+    return calls[(bits ^ bits >> 5 ^ bits >> 10) % kKinds];
+  }
+};
+
+/// Whether a call may be in flight whose effects launches into `stream` must wait for: about that stream, or about any,
+/// since the legacy stream and those that are not apart wait for each other.
+bool calls_in_flight(CUstream stream) {
+  CallsInFlight& all = CallsInFlight::get();
+  if (stream != CU_STREAM_LEGACY) return all.of(stream).load() > 0;
+  return std::ranges::any_of(all.calls, [](const auto& calls) { return calls.load() > 0; });
+}
+
 }  // namespace
 
 thread_local constinit LatestLane t_latest_lane{};
+
+std::atomic<int>* CallInFlight::begin(CUstream stream) {
+  std::atomic<int>& calls = CallsInFlight::get().of(stream);
+  calls.fetch_add(1);
+  return &calls;
+}
 
 bool is_apart(CUstream stream) {
   unsigned flags = 0;
@@ -115,6 +125,7 @@ bool is_apart(CUstream stream) {
 }
 
 Lane::Lane(CUstream of) : stream(of), key(stream_key(of)), apart(is_apart(of)), fork(make_event()), join(make_event()) {
+  g_launch_words.lanes_used = true;  // long before it opens: the part of the GPU is made meanwhile
   std::generate(marks.begin(), marks.end(), make_event);
   if (driver().cuCtxGetCurrent) driver().cuCtxGetCurrent(&context);
 }
@@ -128,33 +139,43 @@ Lane::~Lane() {
 }
 
 bool Lane::enter(const Place& place) {
-  if (!fork || !join || driver().cuEventRecord(fork, stream) != CUDA_SUCCESS ||
-      driver().cuStreamWaitEvent(place.there.stream, fork, 0) != CUDA_SUCCESS)
-    return false;
+  if (!fork || !join) return false;
   place_ = place;
   opened_in_ = packed(place.part);
   opened_at_ = launches;
   ++openings_;
-  return true;
+  // No other thread can make a thread's own stream join later.
+  if (stream != CU_STREAM_PER_THREAD) {
+    open_.store(true, std::memory_order_release);
+    g_open_lanes.fetch_add(1);
+    const bool noted = open_lanes().change(nullptr, shared_from_this());
+    may_stay_open_ = noted && !calls_in_flight(apart ? stream : CU_STREAM_LEGACY);
+  }
+  if (driver().cuEventRecord(fork, stream) == CUDA_SUCCESS &&
+      driver().cuStreamWaitEvent(place.there.stream, fork, 0) == CUDA_SUCCESS)
+    return true;
+  close();
+  place_.hold.reset();
+  return false;
 }
 
 void Lane::leave() {
-  // Outsiders do not call us before they use a stream.
-  const bool outsiders = bypassing_library_loaded(latest_ns.load(std::memory_order_relaxed));
-  if (open()) {
-    if (outsiders || capturing_anything()) join_now();
-    return;
-  }
-  // No other thread can make a thread's own stream join later.
-  if (outsiders || stream == CU_STREAM_PER_THREAD) {
+  if (!open()) {
     wait_for(place_.there.stream);
     return place_.hold.reset();
   }
-  open_.store(true, std::memory_order_release);
-  g_open_lanes.fetch_add(1);
-  const bool noted = open_lanes().change(nullptr, shared_from_this());
-  // A capture that began before the lane was in the list did not see the lane. One that begins from here on does.
-  if (!noted || capturing_anything()) join_now();
+  // Outsiders do not call us before they use a stream. A capture that began before the lane was in the list did not see
+  // the lane. One that begins from here on does.
+  const bool outsiders = bypassing_library_loaded(latest_ns.load(std::memory_order_relaxed));
+  if (!may_stay_open_ || outsiders || capturing_anything()) join_now();
+}
+
+void Lane::close() {
+  if (!open()) return;
+  open_lanes().change(this, nullptr);
+  open_.store(false, std::memory_order_release);
+  place_.hold.reset();
+  g_open_lanes.fetch_sub(1);
 }
 
 void Lane::wait_for(CUstream confined) {
@@ -171,10 +192,7 @@ void Lane::join_now() {
   wait_for(place_.there.stream);
   debug("stream %p joins %llu launches on %u SMs", static_cast<void*>(stream),
         static_cast<unsigned long long>(launches - opened_at_), place_.there.sms);
-  open_lanes().change(this, nullptr);
-  open_.store(false, std::memory_order_release);
-  place_.hold.reset();
-  g_open_lanes.fetch_sub(1);
+  close();
 }
 
 namespace {
@@ -239,7 +257,10 @@ Following::Following(CUstream stream) {
 void Following::done() {
   if (!lane_) return;
   const std::lock_guard lock(lane_->mutex);
-  if (!lane_->open() || lane_->openings_ != opening_) lane_->wait_for(confined_);
+  const bool same = lane_->open() && lane_->openings_ == opening_;
+  if (same) return;
+  lane_->wait_for(confined_);
+  lane_->join_now();  // its launches do not wait for this
 }
 
 void Following::refused() {
@@ -262,6 +283,7 @@ void join_all_open() {
 
 void forget_open_lanes_after_fork() {
   new (&open_lanes()) OpenLanes;
+  new (&CallsInFlight::get()) CallsInFlight;
   g_open_lanes = 0;
 }
 

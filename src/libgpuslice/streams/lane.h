@@ -84,9 +84,10 @@ struct Lane : std::enable_shared_from_this<Lane> {
   bool open() const { return open_.load(std::memory_order_acquire); }
   /// The place of the launches since the last join. Only while open().
   const Place& place() const { return place_; }
-  /// Makes the confined stream wait for the program's stream. Returns false if the driver refuses.
+  /// Opens the lane, and makes the confined stream wait for the program's stream. Returns false if the driver refuses.
+  /// This thread has no call in flight about the stream (joining.h).
   bool enter(const Place& place);
-  /// Called after a confined launch. The program's stream joins now, or later if no call can miss it (joining.h).
+  /// Called after a confined launch. The program's stream joins now, or later if no call can miss it.
   void leave();
   /// Joins now; does nothing if the lane is not open.
   void join_now();
@@ -104,6 +105,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   friend void join_soon(Lane&);
   friend class Following;
   CUevent& mark(std::uint64_t number) { return marks[number % marks.size()]; }
+  void close();
   /// Makes the program's stream wait for that confined one.
   void wait_for(CUstream confined);
 
@@ -116,6 +118,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::atomic<std::uint64_t> opened_in_{0};  ///< packed(place_.part)
   std::uint64_t opened_at_ = 0;              ///< `launches` when the lane was last opened
   std::uint64_t openings_ = 0;               ///< counts up each time the lane is opened
+  bool may_stay_open_ = false;               ///< every call sees the lane that may have to wait for it
   std::atomic<bool> open_{false};
 };
 

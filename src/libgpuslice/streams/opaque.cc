@@ -21,6 +21,14 @@ namespace gpuslice {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+bool may_wait() {
+  return !WaitingStreams::get().none();
+}
+
+}  // namespace
+
 Lane& Opaque::lane_of(CUstream stream) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<Lane>& lane = lanes_[stream_key(stream)];
@@ -71,8 +79,9 @@ void Opaque::start_when_granted(Lane& lane, const Launch& launch) {
 
 Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
+  goes_anywhere();
   join_others(*lane_);
-  opaque.settling_.let_pass();
+  opaque.settling_.let_pass(may_wait);
   if (launch.series_ns == 0) whole_ = std::unique_lock(lane_->whole);
   lock_ = std::unique_lock(lane_->mutex);
   const bool tells = opaque.reports_jobs();
@@ -103,7 +112,7 @@ Settling::Device Opaque::look_before(const Lane& own) {
 Opaque::Settled::Settled(Opaque& opaque, const Lane& own) : opaque_(opaque) {
   begun_ = !capturing_anything() && opaque_.settling_.begin();
   if (!begun_ || !Settling::wait([&] { return opaque_.look_before(own); })) return;
-  quiesced_.emplace(Settling::Clock::now() + Settling::kWhileItRuns);
+  quiesced_.emplace();
   settled_ = quiesced_->quiet();
 }
 
@@ -135,7 +144,7 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   Lane& lane = lane_of(stream);
   // Nearly each launch of a kernel that could have its other form asks. The launch itself looks again.
   if (lane.was_open_in(place_now(launch).part)) return true;
-  settling_.let_pass();
+  settling_.let_pass(may_wait);
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
   Place place = place_now(launch);
@@ -150,7 +159,7 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
 std::optional<GrantView::Part> Opaque::part_of_graphs(CUstream stream, const Launch& launch) {
   if (reports_jobs() || view_.ahead_when_settled().count() == 0 || capturing_anything()) return std::nullopt;
   Lane& lane = lane_of(stream);
-  settling_.let_pass();
+  settling_.let_pass(may_wait);
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
   const GrantView::Part part = place_now(launch).part;
@@ -162,7 +171,7 @@ bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
                       const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use) {
   if (!may_use_own_streams(kQueuesToMove)) return false;
   Lane& lane = lane_of(stream);
-  settling_.let_pass();
+  settling_.let_pass(may_wait);
   const std::lock_guard lock(lane.mutex);
   lane.join_now();
   const RelaxedCapture relaxed;
@@ -187,6 +196,7 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch, Place place) {
   }
   const Place& before = lane_->place();
   if (lane_->open() && before.same_part(place) && before.there.sms >= launch.least) {
+    in_flight_.reset();
     confined_ = before.there;
     return;
   }
@@ -195,11 +205,20 @@ void Opaque::Turn::confine(Opaque& opaque, const Launch& launch, Place place) {
   opaque.find_or_make(*lane_, place, launch.least);
   if (!place.there.stream) {
     confined_.none = place.there.none;
-  } else if (lane_->enter(place)) {
+    return;
+  }
+  in_flight_.reset();
+  if (lane_->enter(place)) {
     confined_ = place.there;
   } else {
     confined_.none = "the driver made no events";
+    goes_anywhere();
   }
+}
+
+/// The launch is to go into the program's stream.
+void Opaque::Turn::goes_anywhere() {
+  in_flight_.emplace(stream_);
 }
 
 /// Ends the launch's stay where the driver refused it, before it goes elsewhere.
@@ -208,6 +227,7 @@ void Opaque::Turn::leave_at_once() {
   if (confined()) {
     lane_->leave();
     lane_->join_now();
+    goes_anywhere();
   }
   confined_ = {};
 }

@@ -31,6 +31,7 @@
 #include "libgpuslice/driver/pair_choice.h"
 #include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/streams/green.h"
+#include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/lane.h"
 #include "libgpuslice/streams/launch_timer.h"
 #include "libgpuslice/streams/quiesce.h"
@@ -129,8 +130,10 @@ class Opaque {
    private:
     void confine(Opaque& opaque, const Launch& launch, Place place);
     void leave_at_once();
+    void goes_anywhere();
 
     CUstream stream_;
+    std::optional<CallInFlight> in_flight_;  ///< unless it is confined
     GreenContexts::Confined confined_;
     Lane* lane_;
     std::unique_lock<std::mutex> whole_, lock_;

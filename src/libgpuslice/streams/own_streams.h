@@ -7,7 +7,6 @@
 // is held up, and the program stands still. Seen on an H100 under MPS with 2 queues; the software GPU shows it with 4.
 #pragma once
 
-#include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/hardware_queues.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
@@ -23,8 +22,7 @@ inline constexpr unsigned kQueuesForWorkers = 4;
 inline bool may_use_own_streams(unsigned enough) {
   const unsigned queues = hardware_queues();
   if (queues == 1 || queues >= enough || !WaitingStreams::get().any_for_a_value()) return true;
-  const NoCapture guard;  // or the streams cannot be asked
-  return guard && WaitingStreams::get().none_for_a_value();
+  return WaitingStreams::get().none_for_a_value();
 }
 
 }  // namespace gpuslice

@@ -1,9 +1,11 @@
 // The guard around driver calls that block until the device is idle. Inside the driver, such a call holds what an
-// evicted launch needs to resume. So it may begin only while no launch is incomplete, and no launch may start before it
-// returns.
+// evicted launch needs to resume. So it begins while no launch is incomplete, and no launch starts before it returns.
+//
+// But what the launches wait for may be something that this very thread does after the call. So the wait has an end
+// (patience.h). Then launches may start again, and the call is made as it would be without us. If it holds up an
+// evicted launch after all, and its agent, that is seen and the launch ends without new workers (Context::rescue).
 #pragma once
 
-#include <chrono>
 #include <vector>
 
 namespace gpuslice {
@@ -11,14 +13,13 @@ namespace gpuslice {
 /// A source of launches that can be stopped.
 class LaunchSource {
  public:
-  using TimePoint = std::chrono::steady_clock::time_point;
-
   /// Blocks new launches and waits until none is incomplete. After that the caller may make driver calls that block.
-  /// Returns false if some still are at `until`. The caller must call resume_launches() in any case.
-  virtual bool quiesce(TimePoint until) = 0;
+  /// Returns false if that takes too long. The caller must call resume_launches() in any case.
+  virtual bool quiesce() = 0;
   virtual void resume_launches() = 0;
   /// Whether no launch is known to be on the GPU.
   virtual bool idle() = 0;
+  virtual int device() const = 0;
 
  protected:
   ~LaunchSource() = default;
@@ -27,26 +28,43 @@ class LaunchSource {
 /// All launch sources of the process: its managed contexts. Defined in agent/contexts.cc, where these are listed.
 std::vector<LaunchSource*> launch_sources();
 
-/// Quiesces all launch sources for its lifetime. The constructor may wait as long as evicted launches do, or until the
-/// time given.
+/// Quiesces launch sources for its lifetime. The constructor may wait as long as evicted launches do.
 class QuiesceLaunches {
  public:
-  explicit QuiesceLaunches(LaunchSource::TimePoint until = LaunchSource::TimePoint::max())
-      : sources_(launch_sources()) {
-    for (LaunchSource* source : sources_) quiet_ &= source->quiesce(until);
+  static constexpr int kAllDevices = -1;
+
+  /// Those of one device, where the call has to do with no other.
+  explicit QuiesceLaunches(int device = kAllDevices) {
+    std::vector<LaunchSource*> sources = launch_sources();
+    std::erase_if(sources,
+                  [device](const LaunchSource* source) { return device != kAllDevices && source->device() != device; });
+    stop(std::move(sources));
   }
-  ~QuiesceLaunches() {
-    for (LaunchSource* source : sources_) source->resume_launches();
-  }
+  explicit QuiesceLaunches(LaunchSource& source) { stop({&source}); }
+  ~QuiesceLaunches() { resume(); }
   QuiesceLaunches(const QuiesceLaunches&) = delete;
   QuiesceLaunches& operator=(const QuiesceLaunches&) = delete;
 
-  /// Whether no launch is incomplete.
+  /// Whether no launch is incomplete, and none starts.
   bool quiet() const { return quiet_; }
 
  private:
+  void stop(std::vector<LaunchSource*> sources) {
+    stopped_.reserve(sources.size());
+    for (LaunchSource* source : sources) {
+      stopped_.push_back(source);
+      if ((quiet_ = source->quiesce())) continue;
+      resume();  // the call may block until another thread has launched something
+      return;
+    }
+  }
+  void resume() {
+    for (LaunchSource* source : stopped_) source->resume_launches();
+    stopped_.clear();
+  }
+
   bool quiet_ = true;
-  std::vector<LaunchSource*> sources_;
+  std::vector<LaunchSource*> stopped_;
 };
 
 }  // namespace gpuslice

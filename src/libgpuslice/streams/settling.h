@@ -11,6 +11,8 @@
 #include <chrono>
 #include <thread>
 
+#include "libgpuslice/process/patience.h"
+
 namespace gpuslice {
 
 /// Any thread.
@@ -23,9 +25,6 @@ class Settling {
     kMayWait,  ///< a stream may wait for the program (waiting_streams.h)
     kBroken,   ///< nothing is managed there any more
   };
-  /// Long: a program may be a dozen long kernels ahead, and what is not confined takes the SMs of others.
-  static constexpr std::chrono::seconds kWhileItRuns{10};
-  static constexpr std::chrono::milliseconds kWhileItMayWait{200};
   /// After a wait in vain nobody waits for this long, each time twice as long as before, up to kLongestPause.
   static constexpr std::chrono::seconds kFirstPause{2}, kLongestPause{64};
 
@@ -43,7 +42,8 @@ class Settling {
       const Device now = look();
       if (now == Device::kIdle || now == Device::kBroken) return now == Device::kIdle;
       const Clock::duration waited = Clock::now() - since;
-      if (waited >= kWhileItRuns || (now == Device::kMayWait && waited >= kWhileItMayWait)) return false;
+      if (waited >= Patience::kWhileItRuns) return false;  // what is not confined takes the SMs of others
+      if (now == Device::kMayWait && waited >= Patience::kWhileItMayWait) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   }
@@ -57,9 +57,18 @@ class Settling {
     under_way_.store(false);
   }
   bool under_way() const { return under_way_.load(std::memory_order_acquire); }
-  /// Waits while another thread settles.
-  void let_pass() const {
-    while (under_way_.load(std::memory_order_relaxed)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  /// Waits while another thread settles, and makes what it wanted to make. No longer than that may take: the driver may
+  /// be waiting there for what this thread is about to do. `may_wait`: as for Patience.
+  template <class MayWait>
+  void let_pass(MayWait may_wait) const {
+    Clock::time_point since{};
+    while (under_way_.load(std::memory_order_relaxed)) {
+      const Clock::time_point now = Clock::now();
+      if (since == Clock::time_point{}) since = now;
+      if (now - since >= 2 * Patience::kWhileItRuns) return;
+      if (now - since >= 2 * Patience::kWhileItMayWait && may_wait()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   }
 
  private:

@@ -35,12 +35,19 @@ TEST(Settling, IsForOneThreadAtATimeAndTheOthersWait) {
   EXPECT_FALSE(settling.begin());
   std::atomic<bool> ended{false};
   std::thread other([&] {
-    settling.let_pass();
+    settling.let_pass([] { return false; });
     EXPECT_TRUE(ended);
   });
   ended = true;
   settling.end(true);
   other.join();
+}
+
+TEST(Settling, TheOthersDoNotWaitForEverWhereAStreamMayWait) {
+  Settling settling;
+  ASSERT_TRUE(settling.begin());
+  settling.let_pass([] { return true; });
+  EXPECT_FALSE(settling.begin());
 }
 
 }  // namespace

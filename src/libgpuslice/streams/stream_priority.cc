@@ -5,6 +5,7 @@
 
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
+#include "libgpuslice/driver/current_context.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
@@ -58,9 +59,10 @@ int StreamPriorities::for_new(int own) const {
 void StreamPriorities::made(CUstream stream, int own) {
   if (!Client::get().wanted()) return;
   const PriorityBand band = current_band();
+  const CUcontext context = context_of(stream);
   std::lock_guard lock(mutex_);
   ++g_launch_words.streams;
-  streams_[stream_key(stream)] = {.own = own, .band = band};
+  streams_[stream_key(stream)] = {.own = own, .band = band, .context = context};
 }
 
 void StreamPriorities::copied(CUstream to, CUstream from) {
@@ -79,6 +81,12 @@ void StreamPriorities::destroyed(CUstream stream) {
   streams_.erase({stream, 0});
 }
 
+void StreamPriorities::forget(CUcontext context) {
+  std::lock_guard lock(mutex_);
+  ++g_launch_words.streams;
+  std::erase_if(streams_, [context](const auto& one) { return one.second.context == context; });
+}
+
 std::optional<int> StreamPriorities::own(CUstream stream) {
   std::lock_guard lock(mutex_);
   const auto found = streams_.find(stream_key(stream));
@@ -94,6 +102,7 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
   std::lock_guard lock(mutex_);
   const auto [entry, added] = streams_.try_emplace(stream_key(handle));
   Stream& stream = entry->second;
+  if (added) stream.context = context_of(handle);
   if (added && driver().cuStreamGetPriority) driver().cuStreamGetPriority(handle, &stream.own);
   if (stream.band != band && !capturing_anything()) {
     join_lanes_before(handle);  // what follows goes to another confined stream, with the new priority

@@ -39,6 +39,8 @@ class StreamPriorities {
   /// `to` gets the priority of `from`.
   void copied(CUstream to, CUstream from);
   void destroyed(CUstream stream);
+  /// The context ends, and all its streams with it.
+  void forget(CUcontext context);
 
   /// The priority that the program gave a stream. Nothing: it is what the driver reports.
   std::optional<int> own(CUstream stream);
@@ -77,6 +79,7 @@ class StreamPriorities {
     gpuctl::ipc::PriorityBand band;  ///< its current band
     bool by_launch = false;          ///< the driver refuses to change the stream's priority, so launches carry it
     int level = 0;                   ///< used with by_launch
+    CUcontext context = nullptr;
   };
 
   /// A stream that follows a band, and the value of LaunchWords::streams at that time.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "libgpuslice/driver/current_context.h"
+
 namespace gpuslice {
 
 StreamLevels& StreamLevels::get() {
@@ -10,16 +12,30 @@ StreamLevels& StreamLevels::get() {
   return *instance;
 }
 
+StreamLevels::Stream& StreamLevels::known(CUstream stream, CUcontext context) {
+  Stream& known = streams_[stream_key(stream)];
+  known.context = context;
+  return known;
+}
+
 void StreamLevels::made(CUstream stream, int cuda_priority) {
+  const CUcontext context = context_of(stream);
   std::lock_guard lock(mutex_);
-  streams_[stream_key(stream)].cuda_priority = cuda_priority;
+  streams_[stream_key(stream)] = {.cuda_priority = cuda_priority, .context = context};
+}
+
+void StreamLevels::changed(CUstream stream, int cuda_priority) {
+  const CUcontext context = context_of(stream);
+  std::lock_guard lock(mutex_);
+  known(stream, context).cuda_priority = cuda_priority;
 }
 
 void StreamLevels::copied(CUstream to, CUstream from) {
+  const CUcontext context = context_of(to);
   std::lock_guard lock(mutex_);
   const auto found = streams_.find(stream_key(from));
   const Stream original = found == streams_.end() ? Stream{} : found->second;
-  Stream& copy = streams_[stream_key(to)];
+  Stream& copy = known(to, context);
   copy.cuda_priority = original.cuda_priority;
   copy.asked = original.asked;
 }
@@ -29,9 +45,15 @@ void StreamLevels::destroyed(CUstream stream) {
   streams_.erase({stream, 0});
 }
 
-void StreamLevels::ask(CUstream stream, int level) {
+void StreamLevels::forget(CUcontext context) {
   std::lock_guard lock(mutex_);
-  streams_[stream_key(stream)].asked = std::clamp(level, -kMost, kMost);
+  std::erase_if(streams_, [context](const auto& one) { return one.second.context == context; });
+}
+
+void StreamLevels::ask(CUstream stream, int level) {
+  const CUcontext context = context_of(stream);
+  std::lock_guard lock(mutex_);
+  known(stream, context).asked = std::clamp(level, -kMost, kMost);
 }
 
 StreamLevels::Known StreamLevels::of(const StreamKey& key) {

@@ -22,11 +22,15 @@ class StreamLevels {
   /// Levels that a program may ask for, either sign.
   static constexpr int kMost = 1000;
 
-  /// The program made a stream of this CUDA priority, of which lower ones go first, or gave it this one.
+  /// The program made a stream of this CUDA priority, of which lower ones go first.
   void made(CUstream stream, int cuda_priority);
+  /// It gave one another CUDA priority.
+  void changed(CUstream stream, int cuda_priority);
   /// `to` gets the level of `from`.
   void copied(CUstream to, CUstream from);
   void destroyed(CUstream stream);
+  /// The context ends, and all its streams with it.
+  void forget(CUcontext context);
   /// -kMost to kMost.
   void ask(CUstream stream, int level);
 
@@ -44,7 +48,10 @@ class StreamLevels {
     std::uint32_t number = 0;  ///< 0: none yet
     int cuda_priority = 0;
     std::optional<int> asked;
+    CUcontext context = nullptr;  ///< null: nobody has said anything of it
   };
+
+  Stream& known(CUstream stream, CUcontext context);
 
   std::mutex mutex_;
   std::map<StreamKey, Stream> streams_;
