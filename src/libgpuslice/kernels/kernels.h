@@ -112,8 +112,9 @@ struct alignas(64) KernelInfo {
     changed.store(true, std::memory_order_relaxed);
   }
 
-  /// It could not be loaded when it was wanted. From then on it is loaded only while nothing else is under way.
-  std::atomic<bool> loads_later{false};
+  /// It could not be loaded when it was wanted. Until this time it is loaded only while nothing else is under way.
+  /// CLOCK_MONOTONIC; 0: it could.
+  std::atomic<std::uint64_t> load_again_ns{0};
   std::timed_mutex making;  ///< held while its copy for a context is made, and loaded; taken before mutex
 
   std::mutex mutex;  ///< guards what follows, and reason after loading

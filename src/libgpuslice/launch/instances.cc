@@ -8,6 +8,7 @@
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
+#include "libgpuslice/process/clock.h"
 #include "libgpuslice/process/patience.h"
 #include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/quiesce.h"
@@ -16,6 +17,7 @@ namespace gpuslice {
 
 namespace {
 
+constexpr std::uint64_t kLoadAgainNs = 60'000'000'000;
 constexpr int kUsualDynamicShared = 48 * 1024;  ///< bytes; on every architecture
 
 }  // namespace
@@ -34,7 +36,8 @@ Instance* Context::instance_of(KernelInfo& kernel) {
     Instance* const instance = known_instance(kernel, known);
     if (known) return instance;
   }
-  const bool later = kernel.loads_later.load(std::memory_order_relaxed) ||
+  const std::uint64_t again = kernel.load_again_ns.load(std::memory_order_relaxed);
+  const bool later = (again != 0 && monotonic_ns() < again) ||
                      (kernel.background && kernel.launches.load(std::memory_order_relaxed) > 1);
   if (later && !may_load_now()) return nullptr;
   return make_instance(kernel);
@@ -70,7 +73,7 @@ Instance* Context::make_instance(KernelInfo& kernel) {
     if (kernel.persistent_kernel || !is_loaded(instance.persistent)) {
       quiesced.emplace(*this);
       if (!quiesced->quiet()) {
-        kernel.loads_later = true;
+        kernel.load_again_ns = monotonic_ns() + kLoadAgainNs;
         return nullptr;
       }
     }
