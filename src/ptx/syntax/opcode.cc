@@ -156,19 +156,6 @@ bool is_warp_sync(const Instruction& instruction) {
          (kind == OpcodeKind::kWarp || kind == OpcodeKind::kLoad || kind == OpcodeKind::kEffect);
 }
 
-bool is_shared_state_read(const Instruction& instruction) {
-  const bool atomic = instruction.opcode == "atom";
-  if (!atomic && instruction.opcode != "ld") return false;
-  for (const char* space : {"shared", "shared::cta", "local", "param", "const"}) {
-    if (instruction.has(space)) return false;
-  }
-  if (atomic) return true;
-  for (const char* order : {"volatile", "relaxed", "acquire", "mmio", "cv"}) {
-    if (instruction.has(order)) return true;
-  }
-  return false;
-}
-
 std::string_view call_target(const Instruction& call) {
   for (const Operand& operand : call.operands) {
     if (operand.kind == Operand::Kind::kList) continue;

@@ -44,10 +44,6 @@ bool is_barrier(const Instruction& instruction);
 /// An instruction that waits for the lanes of its warp that its mask names.
 bool is_warp_sync(const Instruction& instruction);
 
-/// A read of memory that other blocks may write at the same time, and that declares it: volatile, relaxed, acquire or
-/// atomic, in global or generic space.
-bool is_shared_state_read(const Instruction& instruction);
-
 /// The name of the function a call names directly, empty for an indirect call.
 std::string_view call_target(const Instruction& call);
 

@@ -61,7 +61,10 @@ Operand name_operand(TokenCursor& in) {
   }
   if (in.peek().kind == TokenKind::kDotWord) {
     result.component = in.next().substr(1);
-  } else if (result.kind == Operand::Kind::kSymbol) {
+    constexpr std::string_view kColours = "rgba";  // other names of the same
+    const std::size_t colour = result.component.size() == 1 ? kColours.find(result.component) : kColours.npos;
+    if (colour != kColours.npos) result.component = "xyzw"[colour];
+  } else if (result.kind == Operand::Kind::kSymbol || (result.kind == Operand::Kind::kRegister && !in.peek().is('['))) {
     offset(in, result);
   }
   return result;
@@ -72,7 +75,7 @@ Operand address(TokenCursor& in, int depth) {
   result.kind = Operand::Kind::kAddress;
   in.expect('[');
   Operand base = parse_operand(in, depth + 1);
-  if (base.kind == Operand::Kind::kSymbol) {
+  if (base.kind == Operand::Kind::kSymbol || !base.offset_text.empty()) {
     result.offset = std::exchange(base.offset, 0);
     result.offset_text = std::exchange(base.offset_text, {});
   } else if (base.kind == Operand::Kind::kRegister || base.kind == Operand::Kind::kSpecial) {

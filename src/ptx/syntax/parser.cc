@@ -78,6 +78,16 @@ std::vector<Variable> parameters(TokenCursor& in) {
   return result;
 }
 
+/// A directive that stands between functions, not between the head of one and its body.
+bool begins_item(const Token& token) {
+  if (is_space(token)) return true;
+  for (const char* word : {".entry", ".func", ".visible", ".extern", ".weak", ".common", ".file", ".section", ".alias",
+                           ".callprototype"}) {
+    if (token.is(word)) return true;
+  }
+  return false;
+}
+
 Function function(TokenCursor& in) {
   Function result;
   result.line = in.peek().line;
@@ -97,8 +107,11 @@ Function function(TokenCursor& in) {
     result.has_params = true;
     result.params = parameters(in);
   }
-  while (in.peek().kind == TokenKind::kDotWord) result.directives.push_back(parse_function_directive(in));
-  if (!in.accept(';')) {
+  while (in.peek().kind == TokenKind::kDotWord && !begins_item(in.peek()))
+    result.directives.push_back(parse_function_directive(in));
+  // Old compilers end a prototype without `;`.
+  const bool ended = !result.is_entry && (begins_item(in.peek()) || in.peek().kind == TokenKind::kEnd);
+  if (!in.accept(';') && !ended) {
     if (!in.peek().is('{')) in.expected("'{' or ';'");
     result.body = block(in, 0);
   }

@@ -66,6 +66,31 @@ TEST(Parser, TellsRegistersFromSpecialsAndSymbols) {
   EXPECT_EQ(outside.operands[1].component, "x");
 }
 
+TEST(Parser, ReadsColoursAsTheAxesThatTheyAre) {
+  for (const auto& [colour, axis] : {std::pair{"r", "x"}, {"g", "y"}, {"b", "z"}, {"a", "w"}, {"y", "y"}}) {
+    const auto move = last<Instruction>(std::string("mov.u32 %r1, %ctaid.") + colour + ";");
+    EXPECT_EQ(move.operands.at(1).component, axis);
+  }
+}
+
+TEST(Parser, ReadsANumberThatIsAddedToARegister) {
+  const auto store = last<Instruction>("st.global.u32 [%r2+4], %r1 + 1;");
+  EXPECT_EQ(store.operands.at(0).offset, 4);
+  EXPECT_EQ(store.operands.at(1).kind, Kind::kRegister);
+  EXPECT_EQ(store.operands.at(1).offset, 1);
+  EXPECT_EQ(store.operands.at(1).offset_text, "+1");
+}
+
+TEST(Parser, ReadsAPrototypeWithoutSemicolon) {
+  for (const char* next : {".file 1 \"k.cu\"\n", ".visible .entry k() { ret; }", ".global .u32 v;", ""}) {
+    const auto module =
+        parse(std::string(".version 8.0 .target sm_70 .address_size 64 .visible .func f(.param .s32 a)\n") + next);
+    ASSERT_TRUE(module) << module.error().message;
+    EXPECT_EQ(std::get<Function>(module->items.at(0)).name, "f");
+    EXPECT_FALSE(std::get<Function>(module->items.at(0)).body);
+  }
+}
+
 TEST(Parser, ReadsPairsNegationsAndImmediates) {
   const auto test = last<Instruction>("setp.lt.and.s32 p|q, %r1, -5, !p;");
   EXPECT_EQ(test.operands[0].kind, Kind::kPredicatePair);

@@ -30,10 +30,10 @@ struct Operand {
   Kind kind = Kind::kSink;
   std::uint8_t width = 0;      ///< kFloatImmediate: 32 or 64
   std::string text;            ///< printed
-  std::string component;       ///< printed, without the dot: `x` of `%tid.x`
+  std::string component;       ///< printed, without the dot: `x` of `%tid.x`; also for `%tid.r`
   std::uint64_t bits = 0;      ///< decoded from text
   std::int64_t offset = 0;     ///< decoded from offset_text
-  std::string offset_text;     ///< printed: `+4`, `-8`, `+-8`, or `[2]` of `sym[2]`; kSymbol and kAddress
+  std::string offset_text;     ///< printed: `+4`, `-8`, `+-8`, or `[2]` of `sym[2]`; kSymbol, kAddress, kRegister
   std::vector<Operand> items;  ///< printed
 };
 

@@ -197,6 +197,7 @@ OperandRef Decoder::destination(const Operand& operand, Type type) {
 }
 
 const Decoder::Name& Decoder::register_of(const Operand& operand) const {
+  require(operand.offset_text.empty(), "a register with a number added to it");
   const Name* name = find(operand.component.empty() ? operand.text : operand.text + "." + operand.component);
   require(name != nullptr && name->kind == Name::Kind::kRegister, "unknown register");
   require(name->type != Type::kPred, "a predicate where a value is needed");
