@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 source, output, depfile = map(pathlib.Path, sys.argv[1:])
-rooms = ("container", "lexical", "syntax", "analysis", "pass", "worker")
+rooms = ("container", "lexical", "syntax", "analysis", "waiting", "pass", "worker")
 directories = [source / "ptx", *(source / "ptx" / room for room in rooms)]
 files = sorted(
     path

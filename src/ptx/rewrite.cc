@@ -90,6 +90,7 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
   kernel.sliced = wanted == Wanted::kSliced;
   kernel.report.name = entry.name;
+  pass::find_waiting_blocks(kernel);  // asked of kernels too that are refused for something else
   if (kernel.once() && wanted == Wanted::kPersistent) {
     kernel.report.reason = kernel.closure.once;
     return kernel;

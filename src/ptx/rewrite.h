@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ptx/blocks_wait.h"
 #include "ptx/syntax/syntax.h"
 #include "ptx/wanted.h"
 
@@ -53,6 +54,7 @@ struct EntryReport {
   bool needs_whole_warps = false;
   bool returns_only_first = false;        ///< if so: each thread returns before all barriers or comes to all of them
   std::uint32_t static_shared_bytes = 0;  ///< of the original entry, with the module's variables it uses
+  BlocksWait blocks_wait = BlocksWait::kUnknown;
   /// The worker's shared words lie behind the dynamic shared memory; see with_shared_words().
   bool words_behind = false;
 };

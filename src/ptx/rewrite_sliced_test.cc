@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ptx/pass/refuse_waiting_blocks.h"
 #include "ptx/rewrite.h"
 #include "ptx/subgrid_abi.h"
 #include "ptx/syntax/parser.h"
@@ -78,7 +79,7 @@ TEST(RewriteSliced, RefusesWhatASeriesOfGridsCannotDo) {
   EXPECT_EQ(reason_for_sliced("call.uni cudaLaunchDeviceV2; ret;", ".extern .func cudaLaunchDeviceV2;\n"),
             "launches kernels itself (dynamic parallelism)");
   EXPECT_EQ(reason_for_sliced("WAIT: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra WAIT; ret;"),
-            "a loop may wait for another block (volatile, acquire or atomic read of global memory)");
+            pass::kMayWaitForBlock);
 }
 
 TEST(RewriteSliced, RefusesAFunctionBehindAPointerThatReadsTheBlockIndex) {

@@ -4,6 +4,7 @@
 
 #include "ptx/analysis/flow.h"
 #include "ptx/lexical/lexer.h"
+#include "ptx/pass/refuse_waiting_blocks.h"
 #include "ptx/persistent_abi.h"
 #include "ptx/syntax/parser.h"
 #include "ptx/syntax/printer.h"
@@ -200,7 +201,7 @@ TEST(Rewrite, GuardsNothingThatIsInDoubtAllTheSame) {
        "%h1; ret;",
        "uses thread block clusters"},
       {"wgmma.fence.sync.aligned; l: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
-       "a loop may wait for another block (volatile, acquire or atomic read of global memory)"},
+       pass::kMayWaitForBlock},
       // A finished thread might keep its warp, and so the barrier, from going on.
       {"mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 7; @%p1 ret; wgmma.fence.sync.aligned; bar.sync 0; ret;",
        "uses wgmma, and threads may return before its barriers"},
@@ -222,6 +223,11 @@ TEST(Rewrite, LeavesDynamicSharedMemoryWhereItIs) {
   EXPECT_EQ(with_shared_words(0xffffffff), 0xffffffff);  // the driver refuses such a size itself
 }
 
+TEST(Rewrite, LeavesAKernelAloneThatAddsToARegisterWhereItReadsIt) {
+  EXPECT_EQ(reason_for("st.global.u32 [%rd1], %r1 + 1; ret;"),
+            "adds a number to a register where it is read ('%r1+1')");
+}
+
 TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
   const auto cluster =
       rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
@@ -235,7 +241,7 @@ TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
   }
 }
 
-constexpr char kWaits[] = "a loop may wait for another block (volatile, acquire or atomic read of global memory)";
+constexpr std::string_view kWaits = pass::kMayWaitForBlock;
 
 TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
   const char* const kWaiting[] = {
@@ -253,6 +259,23 @@ TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
       // Through shared memory: one thread polls, all look at what it wrote.
       "l: ld.volatile.global.u32 %r1, [%rd1]; st.shared.u32 [s], %r1; bar.sync 0; ld.shared.u32 %r2, [s]; bar.sync 0; "
       "setp.eq.u32 %p1, %r2, 0; @%p1 bra l; ret;",
+      // Whatever the cache operator is.
+      "l: ld.global.cg.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: ld.global.L1::no_allocate.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: ld.global.u32 %r1, [%rd1]; membar.cta; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: ld.u32 %r1, [%rd1+4]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      // A look-back in one loop: it goes on only where the other block has written.
+      "l: mul.wide.s32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2; ld.global.cg.u32 %r1, [%rd3]; setp.eq.u32 %p1, %r1, 2; "
+      "@%p1 ret; setp.eq.u32 %p2, %r1, 1; selp.b32 %r2, -1, 0, %p2; add.s32 %r5, %r5, %r2; setp.gt.s32 %p3, %r5, -1; "
+      "@%p3 bra l; ret;",
+      // Bounded, but it is there to see what another block writes.
+      "mov.u32 %r5, 0; l: ld.global.cg.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 0; @%p1 ret; add.u32 %r5, %r5, 1; "
+      "setp.lt.u32 %p2, %r5, 9; @%p2 bra l; ret;",
+      // A few flags, round and round.
+      "l: ld.volatile.u32 %r1, [%rd1]; and.b64 %rd1, %rd1, 63; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
+      "l: cp.async.ca.shared.global [s], [%rd1], 4; cp.async.wait_all; ld.shared.u32 %r1, [s]; setp.eq.u32 %p1, %r1, "
+      "0; "
+      "@%p1 bra l; ret;",
       // An inner loop waits, the outer one counts.
       "mov.u32 %r5, 0; o: l: ld.volatile.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; add.u32 %r5, %r5, 1; "
       "setp.lt.u32 %p2, %r5, 9; @%p2 bra o; ret;",
@@ -261,10 +284,23 @@ TEST(Rewrite, RefusesLoopsThatWaitForOtherBlocks) {
   EXPECT_EQ(reason_for("call f; ret;",
                        ".func f { .reg .u64 a; .reg .u32 b; .reg .pred p; l: ld.volatile.u32 b, [a]; "
                        "setp.eq.u32 p, b, 0; @p bra l; ret; }"),
-            std::string("calls 'f': ") + kWaits);
+            "calls 'f': " + std::string(kWaits));
   EXPECT_EQ(reason_for("l: call (%r1), f; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
                        ".func (.reg .u32 b) f { .reg .u64 a; ld.volatile.u32 b, [a]; ret; }"),
             kWaits);
+}
+
+TEST(Rewrite, SaysWhetherBlocksWaitOfRefusedKernelsToo) {
+  const auto waits = [](const std::string& body, const std::string& before = "") {
+    return report_on(body, before).blocks_wait;
+  };
+  const std::string poll = "l: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;";
+  EXPECT_EQ(waits("ret;"), BlocksWait::kNo);
+  EXPECT_EQ(waits(poll), BlocksWait::kYes);
+  EXPECT_EQ(waits("mov.u32 %r2, %gridid; " + poll), BlocksWait::kYes);
+  EXPECT_EQ(waits("mov.u32 %r2, %gridid; ret;"), BlocksWait::kNo);
+  EXPECT_EQ(waits("call f; ret;", ".extern .func f;\n"), BlocksWait::kUnknown);
+  EXPECT_EQ(waits("nonsense.u32 %r2; ret;"), BlocksWait::kUnknown);
 }
 
 TEST(Rewrite, AllowsLoopsThatWaitForNobody) {
@@ -273,6 +309,25 @@ TEST(Rewrite, AllowsLoopsThatWaitForNobody) {
       "l: ld.volatile.shared.u32 %r1, [s]; setp.eq.u32 %p1, %r1, 0; @%p1 bra l; ret;",
       "mov.u32 %r5, 0; l: atom.global.add.u32 %r1, [%rd1], 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 9; @%p1 bra "
       "l; ret;",
+      // What the loop itself does ends it: a queue, a walk, a search, its own store.
+      "l: atom.global.add.u32 %r1, [%rd1], 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra l; ret;",
+      "l: mul.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; ld.global.cg.u32 %r1, [%rd3]; setp.ne.s32 %p1, %r1, -1; "
+      "@%p1 bra l; ret;",
+      "mov.u32 %r5, 0; l: ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd2], %r5; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, "
+      "%r5, "
+      "%r1; @%p1 bra l; ret;",
+      "l: add.u32 %r1, %r2, %r3; shr.u32 %r1, %r1, 1; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; "
+      "ld.global.u32 "
+      "%r4, [%rd3]; setp.lt.u32 %p1, %r4, %r6; add.u32 %r5, %r1, 1; selp.b32 %r2, %r5, %r2, %p1; selp.b32 %r3, %r3, "
+      "%r1, "
+      "%p1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra l; ret;",
+      "l: ld.global.u32 %r1, [%rd1]; sub.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1; setp.ne.u32 %p1, %r1, 0; @%p1 bra "
+      "l; "
+      "ret;",
+      // The keys of a hash table, one after the other.
+      "l: mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; atom.global.cas.b32 %r4, [%rd3], 0, %r5; add.u32 %r1, "
+      "%r1, "
+      "1; and.b32 %r1, %r1, 63; setp.ne.u32 %p1, %r4, 0; @%p1 bra l; ret;",
       // The lock-free update, as nvcc writes atomicAdd(double) by hand.
       "ld.global.u64 %rd4, [%rd1]; l: add.u64 %rd5, %rd4, 1; atom.global.cas.b64 %rd6, [%rd1], %rd4, %rd5; "
       "setp.ne.s64 %p1, %rd4, %rd6; mov.u64 %rd4, %rd6; @%p1 bra l; ret;",

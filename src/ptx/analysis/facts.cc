@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ptx/analysis/memory_use.h"
 #include "ptx/analysis/walk.h"
 #include "ptx/persistent_abi.h"
 #include "ptx/syntax/opcode.h"
@@ -62,7 +63,7 @@ void merge(Closure& closure, const FunctionFacts& facts) {
   closure.has_barrier |= facts.has_barrier;
   closure.has_other_barrier |= facts.has_other_barrier;
   closure.has_warp_sync |= facts.has_warp_sync;
-  closure.reads_shared_state |= facts.reads_shared_state;
+  closure.memory |= facts.memory;
   closure.uses_shared |= facts.uses_shared;
   closure.uses_dynamic_shared |= facts.uses_dynamic_shared;
   closure.reads_dynamic_size |= facts.reads_dynamic_size;
@@ -144,7 +145,7 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
       if (!is_block_barrier(instruction) || !instruction.has("sync")) facts.has_other_barrier = true;
     }
     facts.has_warp_sync |= is_warp_sync(instruction);
-    facts.reads_shared_state |= is_shared_state_read(instruction);
+    facts.memory |= memory_use(instruction);
     facts.uses_async_copy |= instruction.opcode == "cp";
     facts.uses_bulk_copy |= instruction.opcode == "cp" && instruction.has("bulk");
     facts.uses_shared |= instruction.has("shared") || instruction.has("shared::cta");
@@ -162,6 +163,8 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
         if (inner.kind == Operand::Kind::kSymbol) {
           facts.uses_shared |= shared_.count(inner.text) != 0;
           facts.uses_dynamic_shared |= dynamic_shared_.count(inner.text) != 0;
+        } else if (inner.kind == Operand::Kind::kRegister && !inner.offset_text.empty()) {
+          refuse("adds a number to a register where it is read ('" + inner.text + inner.offset_text + "')");
         } else if (inner.kind == Operand::Kind::kSpecial) {
           if (inner.text == "%ctaid") {
             facts.grid_reads |= component_bits(inner.component);
@@ -202,6 +205,7 @@ const Closure& ModuleFacts::closure(const std::string& start) const {
       const bool harmless =
           std::find(std::begin(kHarmlessExterns), std::end(kHarmlessExterns), name) != std::end(kHarmlessExterns);
       const bool launches = name.starts_with("cudaLaunchDevice") || name.starts_with("cudaGetParameterBuffer");
+      closure.whole = closure.whole && harmless;
       if (!harmless && closure.refusal.empty()) {
         closure.refusal =
             launches ? "launches kernels itself (dynamic parallelism)" : "calls '" + name + "', which has no body here";

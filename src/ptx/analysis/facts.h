@@ -32,7 +32,7 @@ struct FunctionFacts {
   bool has_barrier = false;        ///< any barrier among threads of the block
   bool has_other_barrier = false;  ///< a barrier other than plain `bar.sync 0`: a named one, or one that reduces
   bool has_warp_sync = false;
-  bool reads_shared_state = false;  ///< see is_shared_state_read()
+  std::uint16_t memory = 0;  ///< what it does with memory that other blocks can reach (memory_use.h)
   bool uses_shared = false;
   bool uses_dynamic_shared = false;  ///< names shared memory whose size each launch sets
   bool reads_dynamic_size = false;   ///< reads that size
@@ -50,13 +50,14 @@ struct Closure {
   bool has_barrier = false;
   bool has_other_barrier = false;
   bool has_warp_sync = false;
-  bool reads_shared_state = false;
+  std::uint16_t memory = 0;
   bool uses_shared = false;
   bool uses_dynamic_shared = false;
   bool reads_dynamic_size = false;
   bool uses_async_copy = false;
   bool uses_bulk_copy = false;
   bool calls_indirectly = false;
+  bool whole = true;                 ///< all that it calls is in sight
   std::set<std::string> functions;   ///< with bodies, called directly or not; itself only if it is recursive
   std::set<std::string> by_address;  ///< those of `functions` that may be called through a pointer
 };

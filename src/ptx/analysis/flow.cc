@@ -113,7 +113,9 @@ class Builder {
     if (instruction.guard) result.reads.push_back(number(instruction.guard->reg));
     const OpcodeKind kind = opcode_kind(instruction.opcode);
     for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
-      const bool written = i == 0 && writes_first_operand(instruction);
+      const bool results = kind == OpcodeKind::kCall && instruction.operands.size() > 1 &&
+                           instruction.operands[0].kind == Operand::Kind::kList;
+      const bool written = i == 0 && (results || writes_first_operand(instruction));
       for_each_operand(instruction.operands[i], [&](const Operand& operand) {
         if (operand.kind != Operand::Kind::kRegister) return;
         const int reg = number(operand.text);

@@ -8,10 +8,6 @@
 namespace gpuctl::ptx {
 namespace {
 
-bool is_one_of(const Instruction& instruction, std::initializer_list<std::string_view> opcodes) {
-  return std::find(opcodes.begin(), opcodes.end(), instruction.opcode) != opcodes.end();
-}
-
 /// The result is a multiple of each register that it is computed from, or the same.
 bool multiplies(const Instruction& instruction) {
   return is_one_of(instruction, {"mov", "mul", "mul24", "shl", "cvt"});

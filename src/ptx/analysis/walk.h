@@ -1,6 +1,8 @@
 // Visiting every instruction and operand of a function, through nested scopes.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +44,10 @@ void replace_instructions(std::vector<Statement>& body, Replace&& replace) {
     out.push_back(std::move(statement));
   }
   body = std::move(out);
+}
+
+inline bool is_one_of(const Instruction& instruction, std::initializer_list<std::string_view> opcodes) {
+  return std::find(opcodes.begin(), opcodes.end(), instruction.opcode) != opcodes.end();
 }
 
 /// A register operand.

@@ -24,7 +24,8 @@ struct Kernel {
   Function entry;          ///< becomes the added entry
   std::vector<CopiedFunction> functions;
   EntryReport report;
-  bool sliced = false;  ///< the form to be made is the sliced one (subgrid_abi.h)
+  std::optional<std::string> waits;  ///< why its blocks may wait for others (refuse_waiting_blocks)
+  bool sliced = false;               ///< the form to be made is the sliced one (subgrid_abi.h)
   /// Each of its blocks runs one block-task: the kernel becomes guarded.
   bool once() const { return !closure.once.empty(); }
   /// Set if one branch, before any barrier, decides for all threads of the block which of them return.

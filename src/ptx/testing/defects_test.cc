@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/pass/refuse_waiting_blocks.h"
 #include "ptx/persistent_abi.h"
 #include "ptx/rewrite.h"
 #include "ptx/syntax/parser.h"
@@ -132,9 +133,7 @@ TEST(Defects, BlocksThatNeedEachOtherAreRecognised) {
   for (const char* name : {"cooperative", "look_back_scan", "blocks_wait_for_each_other"}) {
     const Rewritten kernel = of_defect(name);
     EXPECT_EQ(kernel.report.form, Form::kOpaque) << name;
-    EXPECT_EQ(kernel.report.reason,
-              "a loop may wait for another block (volatile, acquire or atomic read of global memory)")
-        << name;
+    EXPECT_EQ(kernel.report.reason, pass::kMayWaitForBlock) << name;
     EXPECT_TRUE(kernel.persistent.empty());
   }
   const auto reason_of = [](const std::string& directives, const std::string& body) {
