@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "polling.h"
 #include "ptx/rewrite.h"
 #include "ptx/syntax/parser.h"
 #include "ptx/syntax/printer.h"
@@ -118,6 +119,29 @@ TEST(Generate, MostKernelsCanBePersistentOrGuarded) {
   EXPECT_GE(joining_shortly, all / 50);
   EXPECT_GE(plain_with_barrier, all / 10);
   EXPECT_GE(reading_grid, all / 2);
+}
+
+ptx::EntryReport report_on_polling(std::uint64_t seed, bool waits) {
+  const PollingKernel kernel = make_polling(seed, waits);
+  const auto parsed = ptx::parse(kernel.ptx);
+  EXPECT_TRUE(parsed.has_value()) << seed << ": " << parsed.error().message << kernel.ptx;
+  return parsed ? ptx::rewrite(*parsed).entries.at(0) : ptx::EntryReport{};
+}
+
+/// Whatever reads again until another block has written is seen, and nothing else is.
+TEST(Polling, IsSeenAndTwinsAreNot) {
+  std::set<std::string> ways;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const PollingKernel kernel = make_polling(seed, true);
+    ways.insert(kernel.how);
+    const ptx::EntryReport waits = report_on_polling(seed, true), twin = report_on_polling(seed, false);
+    EXPECT_EQ(waits.form, ptx::Form::kOpaque) << seed << ": " << kernel.how << "\n" << kernel.ptx;
+    EXPECT_EQ(waits.blocks_wait, ptx::BlocksWait::kYes) << seed << ": " << kernel.how;
+    EXPECT_EQ(twin.blocks_wait, ptx::BlocksWait::kNo)
+        << seed << ": " << make_polling(seed, false).how << ": " << twin.reason << "\n"
+        << make_polling(seed, false).ptx;
+  }
+  EXPECT_GT(ways.size(), 150u);
 }
 
 }  // namespace

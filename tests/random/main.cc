@@ -10,6 +10,7 @@
 
 #include "generate.h"
 #include "kernels/run/driver.h"
+#include "polling.h"
 #include "runner.h"
 
 namespace {
@@ -19,6 +20,7 @@ using namespace gpuctl::random_kernels;
 constexpr char kUsage[] =
     "usage: random-kernels FIRST:END [--linger] [--calls-together]   run the modules of these seeds, END not included\n"
     "       random-kernels --ptx SEED [--calls-together]             print a module\n"
+    "--polling: those whose blocks wait for each other, and their twins (polling.h)\n"
     "--linger: when done, say so on stderr and stay until SIGTERM\n"
     "--calls-together: functions are called only where all threads of a block come\n";
 
@@ -49,11 +51,13 @@ void print_module(std::uint64_t seed, Calls calls) {
 int main(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
   std::vector<std::string_view> named;
-  bool linger = false, print = false;
+  bool linger = false, print = false, polling = false;
   Calls calls = Calls::kAnywhere;
   for (const std::string_view argument : arguments) {
     if (argument == "--linger")
       linger = true;
+    else if (argument == "--polling")
+      polling = true;
     else if (argument == "--ptx")
       print = true;
     else if (argument == "--calls-together")
@@ -65,7 +69,10 @@ int main(int argc, char** argv) {
   std::uint64_t first = 0, end = 0;
   if (print) {
     if (!parse_number(named[0], first)) return usage();
-    print_module(first, calls);
+    if (polling)
+      std::fputs(make_polling(first, true).ptx.c_str(), stdout);
+    else
+      print_module(first, calls);
     return 0;
   }
   const std::size_t colon = named[0].find(':');
@@ -77,11 +84,15 @@ int main(int argc, char** argv) {
   try {
     Runner runner(calls);
     for (std::uint64_t seed = first; seed < end && !over; ++seed) {
-      runner.run(seed, [&](const std::string& kernel, std::uint64_t hash) {
+      const Runner::Found found = [&](const std::string& kernel, std::uint64_t hash) {
         std::printf("%llu %s %016llx\n", static_cast<unsigned long long>(seed), kernel.c_str(),
                     static_cast<unsigned long long>(hash));
         std::fflush(stdout);
-      });
+      };
+      if (polling)
+        runner.run_polling(seed, found);
+      else
+        runner.run(seed, found);
     }
     if (linger) {
       std::fputs("done\n", stderr);

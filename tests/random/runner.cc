@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/run/driver.h"
+#include "polling.h"
 #include "rng.h"
 
 namespace gpuctl::random_kernels {
@@ -99,6 +100,34 @@ void Runner::run(std::uint64_t seed, const Found& found) {
   }
   found("together", hash(loaded));
   if (seed % 2 == 1) CUDA_CALL(cuModuleUnload, loaded.module);
+}
+
+void Runner::run_polling(std::uint64_t seed, const Found& found) {
+  for (const bool waits : {true, false}) {
+    const PollingKernel kernel = make_polling(seed, waits);
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    CUDA_CALL(cuModuleLoadData, &module, kernel.ptx.c_str());
+    CUDA_CALL(cuModuleGetFunction, &function, module, kPollingName);
+    int device = 0, sms = 0, per_sm = 0;
+    CUDA_CALL(cuDeviceGet, &device, 0);
+    CUDA_CALL(cuDeviceGetAttribute, &sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    CUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, function, 32, 0);
+    std::vector<std::uint32_t> words(1 + 2 * kPollingWords, 0);
+    words[kPollingWords] = 1;
+    CUDA_CALL(cuMemcpyHtoDAsync_v2, memory_, words.data(), words.size() * sizeof words[0], stream_);
+    CUdeviceptr arrived = memory_, from = memory_ + sizeof words[0];
+    void* parameters[] = {&arrived, &from};
+    // A twin has more blocks, so that it is evicted too.
+    const auto blocks = static_cast<unsigned>(sms * per_sm) * (waits ? 1 : 4);
+    CUDA_CALL(cuLaunchKernel, function, blocks, 1, 1, 32, 1, 1, 0, stream_, parameters, nullptr);
+    CUDA_CALL(cuStreamSynchronize, stream_);
+    CUDA_CALL(cuMemcpyDtoH_v2, words.data(), memory_, words.size() * sizeof words[0]);
+    std::uint64_t result = 0xcbf29ce484222325u;
+    add_to_hash(result, words.data(), words.size());
+    found(waits ? "waits" : "twin", result);
+    CUDA_CALL(cuModuleUnload, module);
+  }
 }
 
 }  // namespace gpuctl::random_kernels

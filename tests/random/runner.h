@@ -23,6 +23,8 @@ class Runner {
   /// Runs each kernel by itself, then all of them twice over, one behind the other in a stream ("together").
   /// Modules of even seeds stay loaded, for whoever wants to know afterwards how their kernels ran.
   void run(std::uint64_t seed, const Found& found);
+  /// Runs the polling kernel of the seed, with as many blocks as the GPU holds for sure, and then its twin.
+  void run_polling(std::uint64_t seed, const Found& found);
 
  private:
   struct Loaded {
