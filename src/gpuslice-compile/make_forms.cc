@@ -40,7 +40,8 @@ ImageKernel described(const ptx::EntryReport& report) {
                      .params = {},
                      .args_offset = report.args_offset,
                      .needs_whole_warps = report.needs_whole_warps,
-                     .words_behind = report.words_behind};
+                     .words_behind = report.words_behind,
+                     .blocks_wait = report.blocks_wait};
   for (const ptx::ParamLayout& param : report.params) kernel.params.push_back({param.offset, param.size});
   return kernel;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/one_line.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
@@ -18,6 +19,7 @@ namespace {
 
 /// Recorder keeps more than many programs launch in this time.
 constexpr std::chrono::milliseconds kRecordEvery{500};
+constexpr std::size_t kMostStuckName = 1000;
 /// More than any GPU has.
 constexpr std::int64_t kMostSmsSaid = 1'000'000;
 
@@ -215,8 +217,18 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
   const Attached::Member* member = attached_.find(session);
   if (member == nullptr) return refuse_own("NotAttached", {});
   auto kernels = ipc::read_list<ipc::Kernel>(fields, "kernels");
+  const std::optional<std::string> stuck = fields.maybe_text("stuck");
+  const std::int64_t sms = fields.maybe_integer("sms", 0).value_or(0), ms = fields.maybe_integer("ms", 0).value_or(0);
   if (!fields.ok()) return invalid(fields);
   Client& client = member->client;
+  if (stuck) {
+    const ClientIdentity& who = client.identity();
+    log_of(who.uid, "process " + std::to_string(who.pid) + " (" + one_line(who.command) + ", slice " + client.slice() +
+                        "): a launch of " + one_line(ipc::to_utf8(stuck->substr(0, kMostStuckName))) +
+                        " has not ended for " + std::to_string(ms) + " ms on the " + std::to_string(sms) +
+                        " SMs to which it is confined; its blocks may wait for some that have no room there; its next "
+                        "launches run on any SMs, and gpuctl kill ends this one");
+  }
   const std::uint32_t uid = client.identity().uid;
   std::size_t room = kMaxKernelTextOfClient;
   if (!budgets_.exempt(uid)) {

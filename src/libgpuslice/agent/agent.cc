@@ -13,6 +13,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/driver_errors.h"
 #include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/process/clock.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/own_threads.h"
@@ -255,13 +256,19 @@ void Agent::keep_slots() {
   context_.agent.notify_change();
 }
 
-// For a user who looks for a launch that does not end: writes what is known of each stream's oldest launch to the debug
-// file, once a second.
+// For a user who looks for a launch that does not end: once a second, writes what is known of each stream's oldest
+// launch to the debug file, and tells the daemon of kernels in confinement that may be stuck.
 void Agent::report_slow() {
   const std::uint64_t now = monotonic_ns();
   if (now - last_.report_ns < kReportEveryNs) return;
   last_.report_ns = now;
   if (debugging()) context_.opaque.report_slow();
+  for (const Opaque::Stuck& stuck : context_.opaque.stuck()) {
+    const std::string name = Kernels::get().note_stuck(stuck.kernel);
+    debug("%s is stuck on %u SMs, launched %llu ms ago", name.c_str(), stuck.sms,
+          static_cast<unsigned long long>(stuck.ms));
+    if (!name.empty()) Client::get().report_stuck({.kernel = name, .sms = stuck.sms, .ms = stuck.ms});
+  }
   std::lock_guard lock(context_.book.mutex());
   for (const Stream* stream : context_.book.active()) {
     const Launch& head = *stream->outstanding.front();

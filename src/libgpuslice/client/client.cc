@@ -250,6 +250,18 @@ void Client::report_fault(int device, int error, const std::string& name) {
   if (!connection_->send(call)) connection_.reset();
 }
 
+void Client::report_stuck(const Stuck& stuck) {
+  std::lock_guard lock(mutex_);
+  if (!connection_) return;
+  const ipc::Call call{.method = "io.gpuctl.ReportKernels",
+                       .parameters = {{"kernels", boost::json::array{}},
+                                      {"stuck", ipc::to_utf8(stuck.kernel)},
+                                      {"sms", stuck.sms},
+                                      {"ms", stuck.ms}},
+                       .oneway = true};
+  if (!connection_->send(call)) connection_.reset();
+}
+
 /// With reporting_. Empty: there is nothing to report.
 std::optional<ipc::Call> Client::kernels_to_report(bool all) {
   KernelSource source = kernel_source_.load();

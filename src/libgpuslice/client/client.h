@@ -113,6 +113,15 @@ class Client {
   /// Tells the daemon that an error broke the context on a device for good, without waiting for an answer.
   void report_fault(int device, int error, const std::string& name);
 
+  /// A launch of a kernel does not end where it was confined.
+  struct Stuck {
+    std::string kernel;
+    std::uint32_t sms;
+    std::uint64_t ms;  ///< since it was launched
+  };
+  /// Tells the daemon, without waiting for an answer.
+  void report_stuck(const Stuck& stuck);
+
   Targets targets() const;
 
   /// Called in a forked child. Forgets connection and thread, which belong to the parent.

@@ -37,6 +37,12 @@ std::uint32_t ToldSms::tell(CUdevice device, std::uint32_t real) {
   return told;
 }
 
+std::uint32_t ToldSms::told(CUdevice device, std::uint32_t real) const {
+  if (device < 0 || device >= static_cast<CUdevice>(ipc::kMaxDevices)) return real;
+  const std::uint32_t fewer = devices_[device].fewer();
+  return fewer == 0 ? real : std::min(fewer, real);
+}
+
 void ToldSms::publish(ipc::Stub& stub) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::uint32_t device = 0; device < ipc::kMaxDevices; ++device)

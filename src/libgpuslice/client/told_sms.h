@@ -57,6 +57,9 @@ class ToldSms {
   /// What the program is told where the driver says `real`. Does not wait.
   std::uint32_t tell(CUdevice device, std::uint32_t real);
 
+  /// What the program was told; `real` if it has not asked. Fixes nothing.
+  std::uint32_t told(CUdevice device, std::uint32_t real) const;
+
   /// A new stub page is in force.
   void publish(gpuctl::ipc::Stub& stub) const;
 

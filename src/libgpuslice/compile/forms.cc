@@ -33,6 +33,7 @@ std::string pack(const Forms& forms) {
     packer.number(kernel.sliced);
     packer.number(kernel.needs_whole_warps);
     packer.number(kernel.words_behind);
+    packer.number(static_cast<std::uint64_t>(kernel.blocks_wait));
     packer.number(kernel.args_offset);
     packer.number(kernel.params.size());
     for (const Parameter& param : kernel.params) {
@@ -58,6 +59,9 @@ std::optional<Forms> unpack(std::string_view bytes) {
     kernel.sliced = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
     kernel.words_behind = unpacker.number() != 0;
+    const std::uint64_t wait = unpacker.number();
+    if (wait > static_cast<std::uint64_t>(gpuctl::ptx::BlocksWait::kYes)) return std::nullopt;
+    kernel.blocks_wait = static_cast<gpuctl::ptx::BlocksWait>(wait);
     kernel.args_offset = static_cast<std::uint32_t>(unpacker.number());
     for (std::uint64_t params = unpacker.number(); params > 0 && unpacker.whole; --params) {
       const auto offset = static_cast<std::uint32_t>(unpacker.number());

@@ -19,7 +19,8 @@ Forms some_forms() {
                            .params = {{0, 8}, {8, 4}},
                            .args_offset = 16,
                            .needs_whole_warps = true,
-                           .words_behind = true});
+                           .words_behind = true,
+                           .blocks_wait = gpuctl::ptx::BlocksWait::kYes});
   forms.kernels.push_back(
       {.name = "b", .persistent = false, .reason = "", .params = {}, .args_offset = 0, .needs_whole_warps = false});
   return forms;
@@ -39,6 +40,7 @@ void expect_same(const Forms& a, const Forms& b) {
     EXPECT_EQ(left.args_offset, right.args_offset);
     EXPECT_EQ(left.needs_whole_warps, right.needs_whole_warps);
     EXPECT_EQ(left.words_behind, right.words_behind);
+    EXPECT_EQ(left.blocks_wait, right.blocks_wait);
     ASSERT_EQ(left.params.size(), right.params.size());
     for (std::size_t p = 0; p < left.params.size(); ++p) {
       EXPECT_EQ(left.params[p].offset, right.params[p].offset);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libgpuslice/kernels/kernels.h"
+#include "ptx/blocks_wait.h"
 #include "ptx/subgrid_abi.h"
 
 namespace gpuslice {
@@ -20,6 +21,7 @@ struct ImageKernel {
   std::uint32_t args_offset = 0;
   bool needs_whole_warps = false;
   bool words_behind = false;  ///< gpuctl::ptx::EntryReport::words_behind
+  gpuctl::ptx::BlocksWait blocks_wait = gpuctl::ptx::BlocksWait::kUnknown;
 
   /// Name of the entry that was added for it.
   std::string added_entry() const {

@@ -26,7 +26,7 @@ CUgraphExec ConfinedGraph::choose(Context& context, CUstream stream, const Opaqu
   }
   if (!copy_ || part_ != *part) {
     const bool used = context.opaque().use_part(
-        stream, *part, [&](const GreenContexts::Confined& there, const GreenContexts::Hold& hold) {
+        stream, *part, launch.least, [&](const GreenContexts::Confined& there, const GreenContexts::Hold& hold) {
           if (make(context, *part, there)) hold_ = hold;
         });
     if (!used && !none_) none_ = kNotIdle;

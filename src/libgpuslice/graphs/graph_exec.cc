@@ -112,7 +112,7 @@ CUresult ExecutableGraph::restore_all() {
 
 /// All its kernels as one launch.
 Opaque::Launch ExecutableGraph::as_original_launch() const {
-  Opaque::Launch original{.blocks = 0, .confine = false, .cluster = of_.cluster};
+  Opaque::Launch original{.blocks = 0, .confine = false, .least = of_.least, .cluster = of_.cluster};
   for (const GraphKernel& kernel : of_.kernels)
     if (kernel.enabled) original.blocks = std::max(original.blocks, kernel.config.block_tasks());
   return original;

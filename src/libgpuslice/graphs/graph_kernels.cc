@@ -7,11 +7,13 @@
 
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
+#include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/graphs/graph_nodes.h"
 #include "libgpuslice/graphs/graph_shape.h"
 #include "libgpuslice/kernels/launch_params.h"
 #include "libgpuslice/kernels/own_cluster.h"
+#include "libgpuslice/kernels/whole_grid.h"
 #include "libgpuslice/modules/first_launch.h"
 
 namespace gpuslice {
@@ -100,6 +102,20 @@ bool may_wait(CUgraphNodeType type) {
   }
 }
 
+/// The fewest SMs for the kernel of a node. Whether its blocks wait may become known later, but its copy is made of
+/// what is known now.
+std::uint32_t least_sms_in_graph(const GraphKernel& kernel, CUfunction function) {
+  const Context* context = function ? Contexts::current() : nullptr;
+  if (!context || !kernel.config.threads()) return 0;
+  const GrantView& view = context->view();
+  return least_sms_of(kernel.kernel.get(), {.function = function,
+                                            .blocks = kernel.config.block_tasks(),
+                                            .threads = kernel.config.threads(),
+                                            .shared = kernel.config.shared,
+                                            .sms = view.sms(),
+                                            .told = ToldSms::get().told(view.device_index(), view.sms())});
+}
+
 void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>& inside, GraphKernels& out) {
   const Driver& d = driver();
   Nodes nodes;
@@ -145,8 +161,9 @@ void collect(CUgraph graph, bool uses_priorities, const std::vector<CUgraphNode>
     if (attributes_refuse(node, uses_priorities, out)) kernel.not_in_this_graph = kAttributes;
     CUDA_KERNEL_NODE_PARAMS params{};
     if (d.cuGraphKernelNodeGetParams_v2(node, &params) == CUDA_SUCCESS) read_params(params, kernel);
-    if (kernel.kernel && kernel.kernel->blocks_wait) out.not_in_part = kBlocksWait;
+    if (kernel.kernel && kernel.kernel->waits_by_name) out.not_in_part = kBlocksWait;
     CUfunction function = params.func ? params.func : reinterpret_cast<CUfunction>(params.kern);
+    out.least = std::max(out.least, least_sms_in_graph(kernel, function));
     if (kernel.kernel && function)
       out.cluster = std::max<std::uint64_t>(out.cluster, own_cluster(*kernel.kernel, function));
     out.kernels.push_back(std::move(kernel));

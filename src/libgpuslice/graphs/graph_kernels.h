@@ -34,6 +34,7 @@ struct GraphKernels {
   const char* refused = nullptr;     ///< why all kernels stay in original form; null: they need not
   bool may_wait = false;             ///< for what the GPU does not do by itself (waiting_streams.h)
   std::uint64_t cluster = 1;         ///< blocks of the largest clusters
+  std::uint32_t least = 0;           ///< fewest SMs of a part of the GPU for a copy of it (whole_grid.h)
   /// Why it can have no copy in a part of the GPU (confined_graph.h), as a text that lives forever; null: it may.
   const char* not_in_part = nullptr;
 

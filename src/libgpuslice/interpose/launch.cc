@@ -5,6 +5,7 @@
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
+#include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -13,6 +14,7 @@
 #include "libgpuslice/kernels/launch_params.h"
 #include "libgpuslice/kernels/own_cluster.h"
 #include "libgpuslice/kernels/program_parameters.h"
+#include "libgpuslice/kernels/whole_grid.h"
 #include "libgpuslice/launch/issue.h"
 #include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/launch/repeated.h"
@@ -105,6 +107,16 @@ std::uint32_t least_sms(const CoResidency& co_residency, CUfunction function, st
   return sms_for(co_residency, static_cast<std::uint64_t>(per_sm));
 }
 
+/// The fewest SMs for a launch that does not say that its blocks wait for each other.
+std::uint32_t least_for_whole_grid(const Context& context, KernelInfo* kernel, WholeGrid grid) {
+  const GrantView& view = context.view();
+  if (!may_wait(kernel)) return 0;
+  grid.sms = view.sms();
+  grid.told = ToldSms::get().told(view.device_index(), view.sms());
+  // Each SM has room for one block at least. Where that is enough the driver need not be asked.
+  return grid.blocks <= view.part().count ? static_cast<std::uint32_t>(grid.blocks) : least_sms_of(kernel, grid);
+}
+
 /// Why a kernel with a persistent or guarded form was launched in its original form, as the text that follows
 /// "launched" in `gpuctl explain`.
 const char* why_original(const CoResidency& co_residency, bool takes_attributes, const char* said) {
@@ -127,7 +139,7 @@ KernelInfo* find_unknown(CUfunction function) {
   kernel->module = "image";
   kernel->reason = "the program did not ask for it by its name";
   kernel->is_library_kernel = is_kernel;
-  kernel->blocks_wait = blocks_may_wait(kernel->name);
+  note_by_name(*kernel);
   Kernels::get().add(function, kernel);
   return Kernels::get().find(function);
 }
@@ -191,10 +203,11 @@ template <class Plain>
       return launch_opaque(context, kernel, stream, asked, original);
     }
     CoResidency co_residency = co_residency_of(attributes, count, blocks);
-    if (!co_residency && kernel && kernel->blocks_wait)
-      co_residency = {.blocks = blocks, .how = "with blocks that wait for each other"};
     if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
-    asked.least = least_sms(co_residency, function, threads, shared);
+    asked.least = co_residency ? least_sms(co_residency, function, threads, shared)
+                  : context    ? least_for_whole_grid(*context, kernel, {function, blocks, threads, shared})
+                               : 0;
+    if (kernel && kernel->stuck) asked.confine = false;
     asked.cluster = co_residency.cluster;
     // One with another form has none of its own.
     if (kernel && !has_form && context && context->opaque().by_pairs())

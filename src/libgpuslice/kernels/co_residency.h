@@ -18,10 +18,9 @@ struct CoResidency {
   explicit operator bool() const { return how != nullptr; }
 };
 
-/// Whether the kernel is known for blocks that wait for any other block of an ordinary launch. All its blocks must then
-/// be on the GPU at the same time although the launch does not say so. Such are solvers of sparse triangular systems
-/// and factorizations, triangular solves of cuBLAS, persistent recurrent layers, and collectives. Its name decides,
-/// since nothing else is known of machine code.
+/// Whether the kernel is known by its name for blocks that wait for any other block of an ordinary launch. Such are
+/// solvers of sparse triangular systems and factorizations, triangular solves of cuBLAS, persistent recurrent layers,
+/// and collectives. Of other machine code nothing is known (whole_grid.h).
 bool blocks_may_wait(std::string_view kernel);
 
 /// The co-residency that a launch of `blocks` blocks with these attributes needs.

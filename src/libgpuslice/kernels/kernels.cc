@@ -7,6 +7,7 @@
 
 #include "ipc/stub.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/kernels/whole_grid.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
@@ -104,6 +105,17 @@ void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
   ++g_launch_words.kernels;
 }
 
+std::string Kernels::note_stuck(std::uint64_t hash) {
+  std::shared_lock lock(mutex_);
+  for (const auto& [handle, kernel] : by_handle_) {
+    if (kernel->hash.load() != hash || kernel->stuck.exchange(true)) continue;
+    kernel->changed = true;
+    ++g_launch_words.kernels;  // launches that repeat one are decided anew
+    return kernel->name;
+  }
+  return {};
+}
+
 namespace {
 
 /// What a slice limits for a kernel that cannot be evicted, and how finely.
@@ -112,7 +124,7 @@ std::string limits_of_opaque(const KernelInfo& kernel) {
   const std::string gate = "starts when its slice has SMs";
   if (const std::uint32_t sms = kernel.confined_sms)
     return gate + ", on " + std::to_string(sms) + " (a green context) until it ends";
-  if (const char* why = kernel.anywhere.load()) return gate + ", on any until it ends: " + why;
+  if (const char* why = kernel.stuck ? kStuck : kernel.anywhere.load()) return gate + ", on any until it ends: " + why;
   return gate;
 }
 

@@ -17,6 +17,7 @@
 
 #include "ipc/types.h"
 #include "libgpuslice/process/launch_words.h"
+#include "ptx/blocks_wait.h"
 
 namespace gpuslice {
 
@@ -81,9 +82,10 @@ struct alignas(64) KernelInfo {
   std::atomic<bool> changed{true};              ///< since the last report to the daemon
   /// It has a persistent, guarded or sliced form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
-  bool guarded = false;                  ///< each worker runs one block-task
-  bool sliced = false;                   ///< that form is the sliced one: it is launched in subgrids
-  bool blocks_wait = false;              ///< blocks_may_wait() for its name
+  bool guarded = false;  ///< each worker runs one block-task
+  bool sliced = false;   ///< that form is the sliced one: it is launched in subgrids
+  /// By its PTX, or by its name (blocks_may_wait()). Written before launches, or once its PTX is known.
+  std::atomic<gpuctl::ptx::BlocksWait> blocks_wait{gpuctl::ptx::BlocksWait::kUnknown};
   bool is_library_kernel = false;        ///< its handle is a CUkernel
   std::atomic<bool> may_get_form{true};  ///< false once it is known that `background` brings none
   /// The background forms of its image, as they were known when the kernel became known; null: none will come.
@@ -100,6 +102,9 @@ struct alignas(64) KernelInfo {
   CUkernel persistent_kernel = nullptr;  ///< set if the image is loaded as a library
   /// Set if the image is loaded as a module, which belongs to one context.
   CUfunction persistent_function = nullptr;
+  bool waits_by_name = false;                           ///< then blocks may wait for those of other launches too
+  std::atomic<std::uint64_t> held_by_sm{0};             ///< of its latest kind of blocks (whole_grid.h)
+  std::atomic<bool> stuck{false};                       ///< a launch did not end where it was confined
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it last kept its original form in a graph
 
   std::atomic<std::uint64_t> hash{0};   ///< hash_of(), once asked for
@@ -183,6 +188,10 @@ class Kernels {
   std::vector<std::pair<const void*, std::shared_ptr<KernelInfo>>> library_kernels(const std::string& name);
   /// Forgets all handles of these kernels. No thread may be launching them (the program is unloading their image).
   void remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels);
+
+  /// A launch of the kernel with this hash_of() does not end where it was confined: its next launches are not. Returns
+  /// its name; empty if it was noted before, or is gone.
+  std::string note_stuck(std::uint64_t hash);
 
   /// Kernels launched since the last call, or all kernels, as `gpuctl explain` shows them.
   std::vector<gpuctl::ipc::Kernel> report(bool all);

@@ -1,4 +1,4 @@
-#include "libgpuslice/kernels/co_residency.h"
+#include "libgpuslice/kernels/whole_grid.h"
 #include "libgpuslice/modules/background_forms.h"
 #include "libgpuslice/modules/image_load.h"
 #include "libgpuslice/modules/modules.h"
@@ -20,7 +20,7 @@ void register_kernel(LoadedImage& image, const std::string& name, const void* en
     known = std::make_shared<KernelInfo>();
     known->name = name;
     known->module = image.label;
-    known->blocks_wait = blocks_may_wait(name);
+    note_by_name(*known);
     known->background = image.background;
     image.describe(*known);
     image.find_form(*known);

@@ -149,7 +149,8 @@ GreenContexts::Confined GreenContexts::choose(const Wanted& wanted, Choice& choi
   const auto [begin, end] = choice.groups;
   if (begin == end) return {.none = "no whole group of SMs is granted"};
   const std::uint32_t sms = starts[end] - starts[begin];
-  if (sms < wanted.least) return {.none = "those granted do not hold all the blocks that wait for each other"};
+  if (sms < wanted.least)
+    return {.none = "those granted do not hold all its blocks at once, which may wait for each other"};
   return {.sms = sms, .pairs = &chosen == &pairs_};
 }
 

@@ -72,8 +72,11 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::atomic<const char*> latest{nullptr};  ///< Opaque::Launch::name
   std::atomic<std::uint64_t> latest_ns{0};   ///< when it was launched; CLOCK_MONOTONIC
   std::atomic<std::uint32_t> latest_sms{0};  ///< how many SMs it was confined to; 0: not confined
-  GrantView::Version decided;                ///< what decided where the latest launch goes (launch/repeated.h)
-  std::uint64_t launches_when_empty = 0;     ///< `launches` when demand() last found the stream empty
+  /// hash_of() of the latest confined kernel whose blocks might wait for what does not fit there with them. 0: none
+  /// since the stream was empty.
+  std::atomic<std::uint64_t> suspect{0};
+  GrantView::Version decided;             ///< what decided where the latest launch goes (launch/repeated.h)
+  std::uint64_t launches_when_empty = 0;  ///< `launches` when demand() last found the stream empty
 
   /// Whether the latest launches were confined to that part, and the program's stream has not joined since. It may be
   /// over by the time the caller knows.

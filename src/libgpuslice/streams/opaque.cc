@@ -10,6 +10,7 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/kernels/whole_grid.h"
 #include "libgpuslice/process/clock.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
@@ -90,9 +91,20 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   opaque.start_when_granted(*lane_, launch);
   confine(opaque, launch, opaque.place_now(launch));
   lane_->latest_sms = confined_.sms;
+  note_suspect(launch, opaque.view_.sms());
   lane_->decided = launch.decided;
   if (!confined()) lane_->join_now();
   if (tells && launch.kernel && launch.series_ns == 0) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
+}
+
+/// A grid that its SMs certainly hold is stuck only if it waits for another launch, and that is known of PTX alone. One
+/// that is larger than the GPU waits for no blocks that come later.
+void Opaque::Turn::note_suspect(const Launch& launch, std::uint32_t sms_of_device) {
+  constexpr std::uint64_t kMostBlocksOnSm = 32;
+  if (!confined() || !launch.kernel || !may_wait(launch.kernel)) return;
+  const bool waits = launch.kernel->blocks_wait.load() == gpuctl::ptx::BlocksWait::kYes;
+  if (!waits && (launch.blocks <= confined_.sms || launch.blocks > kMostBlocksOnSm * sms_of_device)) return;
+  lane_->suspect = hash_of(*launch.kernel);
 }
 
 /// Whether everything is complete that the program launched or that waits for it.
@@ -167,7 +179,7 @@ std::optional<GrantView::Part> Opaque::part_of_graphs(CUstream stream, const Lau
   return part;
 }
 
-bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
+bool Opaque::use_part(CUstream stream, const GrantView::Part& part, std::uint32_t least,
                       const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use) {
   if (!may_use_own_streams(kQueuesToMove)) return false;
   Lane& lane = lane_of(stream);
@@ -175,7 +187,7 @@ bool Opaque::use_part(CUstream stream, const GrantView::Part& part,
   const std::lock_guard lock(lane.mutex);
   lane.join_now();
   const RelaxedCapture relaxed;
-  const GreenContexts::Wanted wanted{part, 0, lane.stream, &lane};
+  const GreenContexts::Wanted wanted{part, least, lane.stream, &lane};
   GreenContexts::Hold hold;
   const GreenContexts::Confined found = green_.find(wanted, hold);
   const bool none = !found.stream && !found.unmade;  // nothing is worth waiting for
@@ -273,6 +285,7 @@ std::uint32_t Opaque::demand(Look* look) {
     if (look) lane->timer.collect(look->timed);
     if (is_over && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
       lane->busy.store(false, std::memory_order_release);
+      lane->suspect = 0;
       continue;
     }
     blocks += lane->blocks;
@@ -302,6 +315,21 @@ void Opaque::report_slow() {
         lane->latest.load(), static_cast<unsigned long long>((now - lane->latest_ns) / 1'000'000),
         lane->latest_sms.load(), view_.granted());
   }
+}
+
+std::vector<Opaque::Stuck> Opaque::stuck() {
+  // Much more than the program may be ahead of the GPU (in_flight_limit.h).
+  constexpr std::uint64_t kStuckNs = 5'000'000'000;
+  std::vector<Stuck> found;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  for (const auto& [key, lane] : lanes_) {
+    const std::uint64_t kernel = lane->suspect, at = lane->latest_ns;
+    if (!lane->busy.load() || kernel == 0 || now < at + kStuckNs) continue;
+    lane->suspect = 0;
+    found.push_back({kernel, lane->latest_sms, (now - at) / 1'000'000});
+  }
+  return found;
 }
 
 void Opaque::stream_destroyed(CUstream stream) {

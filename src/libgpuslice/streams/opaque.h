@@ -131,6 +131,7 @@ class Opaque {
     void confine(Opaque& opaque, const Launch& launch, Place place);
     void leave_at_once();
     void goes_anywhere();
+    void note_suspect(const Launch& launch, std::uint32_t sms_of_device);
 
     CUstream stream_;
     std::optional<CallInFlight> in_flight_;  ///< unless it is confined
@@ -145,10 +146,10 @@ class Opaque {
   /// The part of the GPU in which graphs are to run now. None: they may run anywhere, or what is granted may change at
   /// any time, so that it is not worth copying them. Waits for a grant. `launch`: such a graph.
   std::optional<GrantView::Part> part_of_graphs(CUstream stream, const Launch& launch);
-  /// Calls `use` with a stream of that part, or with the reason why there is none, while nothing of this context is on
-  /// the GPU as far as known, and none of its launches begins. False: it was not called, as something may wait for the
-  /// program (settling.h). The context must be current.
-  bool use_part(CUstream stream, const GrantView::Part& part,
+  /// Calls `use` with a stream of that part, if it has at least `least` SMs, or with the reason why there is none,
+  /// while nothing of this context is on the GPU as far as known, and none of its launches begins. False: it was not
+  /// called, as something may wait for the program (settling.h). The context must be current.
+  bool use_part(CUstream stream, const GrantView::Part& part, std::uint32_t least,
                 const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use);
   /// Whether something waits for an idle device (settling.h).
   bool settles() const { return settling_.under_way(); }
@@ -176,6 +177,14 @@ class Opaque {
   std::uint32_t demand(Look* look = nullptr);
   /// Writes launches that do not end to the debug file.
   void report_slow();
+  /// A kernel of which a launch may be stuck where it was confined.
+  struct Stuck {
+    std::uint64_t kernel;  ///< hash_of()
+    std::uint32_t sms;
+    std::uint64_t ms;  ///< since the latest launch in its stream
+  };
+  /// Those whose streams do not end although nothing was launched there for some seconds.
+  std::vector<Stuck> stuck();
   /// The program is about to destroy the stream.
   void stream_destroyed(CUstream stream);
   /// The program has released the primary context for the last time.

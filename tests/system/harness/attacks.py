@@ -37,7 +37,7 @@ PARAMETERS = {
     "Monitor": ("interval_ms",),
     "GetMpsPercentage": ("slice", "queues"),
     "Attach": ("slice", "device_uuids", "resumed", "mps_sms", "queues"),
-    "ReportKernels": ("kernels",),
+    "ReportKernels": ("kernels", "stuck", "sms", "ms"),
     "SetHint": ("priority",),
     "HoldMemory": ("device", "bytes"),
     "ReportFault": ("device", "error", "name"),

@@ -92,7 +92,7 @@ class Cooperative(instance.SystemTest):
         instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == 3, "the grant")
         for blocks, said in (
             (64, "on 2 (a green context)"),
-            (65, "do not hold all the blocks that wait for each other"),
+            (65, "do not hold all its blocks at once, which may wait for each other"),
         ):
             self.assertEqual(program.ask("CooperativeKernel", "meet", blocks), f"{SUCCESS} 0 {blocks}")
             instance.wait_until(lambda: said in self.kernels(program)["meet"]["reason"], "the reason to change")
