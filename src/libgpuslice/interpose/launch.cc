@@ -110,7 +110,7 @@ std::uint32_t least_sms(const CoResidency& co_residency, CUfunction function, st
 /// The fewest SMs for a launch that does not say that its blocks wait for each other.
 std::uint32_t least_for_whole_grid(const Context& context, KernelInfo* kernel, WholeGrid grid) {
   const GrantView& view = context.view();
-  if (!may_wait(kernel)) return 0;
+  if (!blocks_may_wait(kernel)) return 0;
   grid.sms = view.sms();
   grid.told = ToldSms::get().told(view.device_index(), view.sms());
   // Each SM has room for one block at least. Where that is enough the driver need not be asked.

@@ -45,7 +45,7 @@ std::uint32_t least_for_grid(std::uint64_t blocks, std::uint64_t per_sm, std::ui
 }
 
 std::uint32_t least_sms_of(KernelInfo* kernel, const WholeGrid& grid) {
-  if (!may_wait(kernel)) return 0;
+  if (!blocks_may_wait(kernel)) return 0;
   const bool waits = kernel && kernel->blocks_wait.load(std::memory_order_relaxed) == BlocksWait::kYes;
   const std::uint32_t sms = waits ? grid.sms : std::min(grid.told, grid.sms);
   if (grid.blocks <= 1) return 0;

@@ -31,7 +31,7 @@ struct WholeGrid {
 void note_by_name(KernelInfo& kernel);
 
 /// Whether the blocks of its launches may wait for each other.
-inline bool may_wait(const KernelInfo* kernel) {
+inline bool blocks_may_wait(const KernelInfo* kernel) {
   return !kernel || kernel->blocks_wait.load(std::memory_order_relaxed) != gpuctl::ptx::BlocksWait::kNo;
 }
 

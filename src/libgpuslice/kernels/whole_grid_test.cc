@@ -2,33 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/kernels/co_residency.h"
+#include "libgpuslice/testing/fake_driver.h"
 
 namespace gpuslice {
-
-/// The driver holds this many blocks of any kind on an SM, and counts the questions.
-int fake_per_sm = 0, fake_questions = 0;
-
-const Driver& driver() {
-  static const Driver fake = [] {
-    Driver made{};
-    made.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CUfunction, int, std::size_t) {
-      ++fake_questions;
-      *blocks = fake_per_sm;
-      return CUDA_SUCCESS;
-    };
-    return made;
-  }();
-  return fake;
-}
 
 namespace {
 
 using gpuctl::ptx::BlocksWait;
 
 struct WholeGridTest : ::testing::Test {
-  WholeGridTest() { fake_per_sm = 2; }
+  WholeGridTest() { fake_blocks_per_sm = 2; }
 
   /// On a device of 16 SMs.
   std::uint32_t least(std::uint64_t blocks, std::uint32_t told = 16) {
@@ -55,9 +39,9 @@ TEST_F(WholeGridTest, OfMachineCodeWhatTheProgramWasToldCounts) {
 
 TEST_F(WholeGridTest, OneThatIsKnownNotToWaitGoesAnywhere) {
   kernel.blocks_wait = BlocksWait::kNo;
-  fake_questions = 0;
+  fake_occupancy_questions = 0;
   EXPECT_EQ(least(32), 0u);
-  EXPECT_EQ(fake_questions, 0);
+  EXPECT_EQ(fake_occupancy_questions, 0);
 }
 
 TEST_F(WholeGridTest, OneThatIsKnownByItsNameIsNeverConfinedToFewer) {
@@ -68,13 +52,13 @@ TEST_F(WholeGridTest, OneThatIsKnownByItsNameIsNeverConfinedToFewer) {
 }
 
 TEST_F(WholeGridTest, TheDriverIsAskedOnceForAKindOfBlocks) {
-  fake_questions = 0;
+  fake_occupancy_questions = 0;
   EXPECT_EQ(least(32), 16u);
   EXPECT_EQ(least(31), 16u);
-  EXPECT_EQ(fake_questions, 1);
-  fake_per_sm = 4;
+  EXPECT_EQ(fake_occupancy_questions, 1);
+  fake_blocks_per_sm = 4;
   EXPECT_EQ(least_sms_of(&kernel, {.blocks = 32, .threads = 32, .sms = 16, .told = 16}), 8u);
-  EXPECT_EQ(fake_questions, 2);
+  EXPECT_EQ(fake_occupancy_questions, 2);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   if (in_pairs && result == CUDA_SUCCESS) context->opaque().refused_in_pairs();
   if (result != CUDA_SUCCESS) turn.give_up();
   if (result == CUDA_SUCCESS && !refused && turn.confined() && launch.decided.page && kernel && launch.cluster == 1)
-    RepeatedLaunches::note(*context, turn.lane(), launch);
+    RepeatedLaunches::note(*context, turn.lane(), launch, turn.suspect());
   if (kernel) {
     // The launch was counted, and perhaps reported, before its turn came.
     const bool elsewhere = kernel->confined_sms.exchange(turn.sms()) != turn.sms();

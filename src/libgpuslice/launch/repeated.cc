@@ -36,13 +36,15 @@ std::size_t RepeatedLaunches::place_of(const KernelInfo* kernel, const Shape& sh
   return mixed * 0x9e3779b97f4a7c15u >> 54;
 }
 
-bool RepeatedLaunches::may_repeat(const KernelInfo* kernel, const Shape& shape, std::uint32_t epoch) const {
+const RepeatedLaunches::Decision* RepeatedLaunches::find(const KernelInfo* kernel, const Shape& shape,
+                                                         std::uint32_t epoch) const {
   const Decision& made = decisions_[place_of(kernel, shape)];
-  return made.kernel == kernel && made.epoch == epoch && made.shape == shape &&
-         made.generation == g_launch_words.kernels.load(std::memory_order_relaxed);
+  const bool holds = made.kernel == kernel && made.epoch == epoch && made.shape == shape &&
+                     made.generation == g_launch_words.kernels.load(std::memory_order_relaxed);
+  return holds ? &made : nullptr;
 }
 
-void RepeatedLaunches::note(Context& context, Lane& lane, const Opaque::Launch& asked) {
+void RepeatedLaunches::note(Context& context, Lane& lane, const Opaque::Launch& asked, std::uint64_t suspect) {
   RepeatedLaunches* latest = t_latest ? t_latest : make();
   if (!latest || guard() != Guard::kNever) return;
   const Shape shape{asked.blocks, asked.threads, asked.shared};
@@ -50,7 +52,7 @@ void RepeatedLaunches::note(Context& context, Lane& lane, const Opaque::Launch& 
   latest->context_ = &context;
   t_latest_lane = {lane.stream, &lane, g_launch_words.streams.load(std::memory_order_relaxed)};
   latest->decisions_[place_of(asked.kernel, shape)] = {asked.kernel, shape, asked.decided.epoch,
-                                                       g_launch_words.kernels.load(std::memory_order_relaxed)};
+                                                       g_launch_words.kernels.load(std::memory_order_relaxed), suspect};
 }
 
 RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& shape) {
@@ -67,9 +69,11 @@ RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& 
   const int device = context.view().device_index();
   const ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = ipc::load(grant.flags), epoch = ipc::load(grant.epoch);
-  if (!latest->may_repeat(known->kernel, shape, epoch) || (flags & ipc::kFree) != 0 || ipc::load(grant.jobs) != 0 ||
-      !StreamPriorities::follows(stream, flags) || (known->kernel->persistent && (flags & ipc::kByParts) == 0) ||
-      context.ended() || current_context() != context.handle() || !may_use_own_streams(kQueuesToMove))
+  const Decision* const made = latest->find(known->kernel, shape, epoch);
+  if (!made || known->kernel->stuck.load(std::memory_order_relaxed) || (flags & ipc::kFree) != 0 ||
+      ipc::load(grant.jobs) != 0 || !StreamPriorities::follows(stream, flags) ||
+      (known->kernel->persistent && (flags & ipc::kByParts) == 0) || context.ended() ||
+      current_context() != context.handle() || !may_use_own_streams(kQueuesToMove))
     return;
   if (!lane->mutex.try_lock()) return;
   // From here on no series begins in the stream, and nothing that needs an idle device.
@@ -83,6 +87,7 @@ RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& 
     lane->blocks = std::max(lane->blocks, shape.blocks);
     lane->latest = kernel_->name.c_str();
     lane->latest_ns = monotonic_ns();
+    if (made->suspect != 0) lane->suspect = made->suspect;
     return;
   }
   lane->mutex.unlock();

@@ -28,7 +28,8 @@ struct Shape {
 class RepeatedLaunches {
  public:
   /// The launch went into the lane's confined stream. `asked`: with the grant as it was before anything was decided.
-  static void note(Context& context, Lane& lane, const Opaque::Launch& asked);
+  /// `suspect`: the kernel's hash if its blocks might wait for what does not fit there with them, else 0.
+  static void note(Context& context, Lane& lane, const Opaque::Launch& asked, std::uint64_t suspect);
 
   /// The lane for a launch that repeats one, with its mutex held; else none. Takes no lock unless it may be so.
   class Turn {
@@ -50,17 +51,19 @@ class RepeatedLaunches {
   };
 
  private:
-  struct alignas(32) Decision {
+  struct alignas(64) Decision {
     const KernelInfo* kernel = nullptr;
     Shape shape;
     std::uint32_t epoch = 0;
     std::uint32_t generation = 0;  ///< LaunchWords::kernels at that time
+    std::uint64_t suspect = 0;     ///< as Lane::suspect
   };
   static constexpr std::size_t kDecisions = 1024;  // a large network has some hundred kernels, each in several shapes
 
   static RepeatedLaunches* make();
   static std::size_t place_of(const KernelInfo* kernel, const Shape& shape);
-  bool may_repeat(const KernelInfo* kernel, const Shape& shape, std::uint32_t epoch) const;
+  /// Null: there is none that may be repeated.
+  const Decision* find(const KernelInfo* kernel, const Shape& shape, std::uint32_t epoch) const;
 
   /// Null: none was made in this thread, or it ends.
   static __attribute__((tls_model("initial-exec"))) thread_local constinit RepeatedLaunches* t_latest;

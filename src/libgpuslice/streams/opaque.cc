@@ -101,10 +101,10 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
 /// that is larger than the GPU waits for no blocks that come later.
 void Opaque::Turn::note_suspect(const Launch& launch, std::uint32_t sms_of_device) {
   constexpr std::uint64_t kMostBlocksOnSm = 32;
-  if (!confined() || !launch.kernel || !may_wait(launch.kernel)) return;
+  if (!confined() || !launch.kernel || !blocks_may_wait(launch.kernel)) return;
   const bool waits = launch.kernel->blocks_wait.load() == gpuctl::ptx::BlocksWait::kYes;
   if (!waits && (launch.blocks <= confined_.sms || launch.blocks > kMostBlocksOnSm * sms_of_device)) return;
-  lane_->suspect = hash_of(*launch.kernel);
+  lane_->suspect = suspect_ = hash_of(*launch.kernel);
 }
 
 /// Whether everything is complete that the program launched or that waits for it.

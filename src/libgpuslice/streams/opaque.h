@@ -126,6 +126,8 @@ class Opaque {
     std::uint32_t sms() const { return confined_.sms; }
     Lane& lane() const { return *lane_; }
     const char* why_anywhere() const { return confined_.none; }
+    /// As Lane::suspect, of this launch.
+    std::uint64_t suspect() const { return suspect_; }
 
    private:
     void confine(Opaque& opaque, const Launch& launch, Place place);
@@ -136,6 +138,7 @@ class Opaque {
     CUstream stream_;
     std::optional<CallInFlight> in_flight_;  ///< unless it is confined
     GreenContexts::Confined confined_;
+    std::uint64_t suspect_ = 0;
     Lane* lane_;
     std::unique_lock<std::mutex> whole_, lock_;
   };

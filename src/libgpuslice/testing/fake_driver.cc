@@ -9,6 +9,8 @@
 
 namespace gpuslice {
 
+int fake_blocks_per_sm = 0, fake_occupancy_questions = 0;
+
 namespace {
 
 struct alignas(64) Line {
@@ -86,6 +88,12 @@ CUresult destroy_event(CUevent) {
   return CUDA_SUCCESS;
 }
 
+CUresult blocks_on_sm(int* blocks, CUfunction, int, std::size_t) {
+  ++fake_occupancy_questions;
+  *blocks = fake_blocks_per_sm;
+  return CUDA_SUCCESS;
+}
+
 CUresult succeed(CUstream) {
   return CUDA_SUCCESS;
 }
@@ -107,6 +115,7 @@ const Driver& driver() {
     fake.cuEventQuery = query_event;
     fake.cuEventElapsedTime = elapsed_time;
     fake.cuEventDestroy_v2 = destroy_event;
+    fake.cuOccupancyMaxActiveBlocksPerMultiprocessor = blocks_on_sm;
     return fake;
   }();
   return table;

@@ -19,6 +19,9 @@ inline Slots fake_slots() {
 /// The oldest event that was recorded and has not happened happens now, at this time of the GPU.
 void fake_event_happens(float at_ms);
 
+/// What the driver says of how many blocks of any kind an SM holds, and how often it was asked.
+extern int fake_blocks_per_sm, fake_occupancy_questions;
+
 /// A kernel in a context.
 struct FakeKernel {
   FakeKernel() { instance.kernel = &info; }
