@@ -164,32 +164,24 @@ CUresult add_node(const CUgraphNodeParams* params, Plain plain) {
   });
 }
 
-CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1& p) {
-  return {.func = p.func,
-          .gridDimX = p.gridDimX,
-          .gridDimY = p.gridDimY,
-          .gridDimZ = p.gridDimZ,
-          .blockDimX = p.blockDimX,
-          .blockDimY = p.blockDimY,
-          .blockDimZ = p.blockDimZ,
-          .sharedMemBytes = p.sharedMemBytes,
-          .kernelParams = p.kernelParams,
-          .extra = p.extra};
-}
-
-CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v3& p) {
-  return {.func = p.func,
-          .gridDimX = p.gridDimX,
-          .gridDimY = p.gridDimY,
-          .gridDimZ = p.gridDimZ,
-          .blockDimX = p.blockDimX,
-          .blockDimY = p.blockDimY,
-          .blockDimZ = p.blockDimZ,
-          .sharedMemBytes = p.sharedMemBytes,
-          .kernelParams = p.kernelParams,
-          .extra = p.extra,
-          .kern = p.kern,
-          .ctx = p.ctx};
+/// The oldest form lacks the last two members.
+template <class Older>
+CUDA_KERNEL_NODE_PARAMS newer(const Older& p) {
+  CUDA_KERNEL_NODE_PARAMS params{.func = p.func,
+                                 .gridDimX = p.gridDimX,
+                                 .gridDimY = p.gridDimY,
+                                 .gridDimZ = p.gridDimZ,
+                                 .blockDimX = p.blockDimX,
+                                 .blockDimY = p.blockDimY,
+                                 .blockDimZ = p.blockDimZ,
+                                 .sharedMemBytes = p.sharedMemBytes,
+                                 .kernelParams = p.kernelParams,
+                                 .extra = p.extra};
+  if constexpr (requires { p.kern; }) {
+    params.kern = p.kern;
+    params.ctx = p.ctx;
+  }
+  return params;
 }
 
 CUresult instantiate_with_log(const char* name, CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node, char* log,

@@ -1,11 +1,11 @@
 #include "libgpuslice/cache/cache_directory.h"
 #include "libgpuslice/cache/content_hash.h"
 #include "libgpuslice/driver/driver.h"
+#include "libgpuslice/driver/watching_tool.h"
 #include "libgpuslice/front_ends/compile_options.h"
 #include "libgpuslice/front_ends/jit_options.h"
 #include "libgpuslice/front_ends/known_ptx.h"
 #include "libgpuslice/modules/image_load.h"
-#include "libgpuslice/process/watching_tool.h"
 #include "ptx/container/image.h"
 
 namespace gpuslice {

@@ -153,9 +153,11 @@ for line in sys.stdin:
 
 
 # Each second launch of a stream is a plugin's, which finds its own symbols first. It is loaded behind the first one.
-WITH_PLUGIN = PROGRAM.replace('call("cuLaunchKernel", function, BLOCKS', 'launch(number, function, BLOCKS').replace(
-    "for line in sys.stdin:\n",
-    """plugin = None
+WITH_PLUGIN = (
+    PROGRAM.replace('call("cuLaunchKernel", function, BLOCKS', "launch(number, function, BLOCKS")
+    .replace(
+        "for line in sys.stdin:\n",
+        """plugin = None
 def launch(number, *arguments):
     global plugin
     if number % 2 == 1: return call("cuLaunchKernel", *arguments)
@@ -176,8 +178,10 @@ for line in sys.stdin:
         print(sum(value != expected for value in got), flush=True)
         continue
 """,
-    1,
-).replace("import sys\n", "import os, sys\n", 1)
+        1,
+    )
+    .replace("import sys\n", "import os, sys\n", 1)
+)
 
 
 class Opaque(instance.SystemTest):

@@ -1,4 +1,4 @@
-#include "libgpuslice/process/watching_tool.h"
+#include "libgpuslice/driver/watching_tool.h"
 
 #include <dlfcn.h>
 
