@@ -1,6 +1,8 @@
 #include "sched/slice_tree.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "sched/apply_change.h"
 #include "sched/effective/effective.h"
@@ -19,6 +21,13 @@ SliceError error(Code code, std::string_view path) {
 SliceError invalid(std::string_view path, std::string field, std::string reason) {
   return {
       .code = Code::invalid_value, .path = std::string(path), .field = std::move(field), .reason = std::move(reason)};
+}
+
+SliceError unfit(std::string_view path, CapSM asked, CapSM available) {
+  SliceError unfit = error(Code::reserve_does_not_fit, path);
+  unfit.asked = asked.count;
+  unfit.available = available.count;
+  return unfit;
 }
 
 bool name_character(char c) {
@@ -75,41 +84,66 @@ SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owne
   slices_.emplace("/", root);
 }
 
-SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& change, const Caller& caller) {
+/// A slice that is to be created; not admitted yet.
+SliceResult<Slice> SliceTree::fresh(std::string_view path, const SliceChange& change, const Caller& caller) const {
   if (find(path) != nullptr) return error(Code::slice_exists, path);
   if (const char* reason = bad_path(path)) return invalid(path, "path", reason);
   const std::string_view parent = parent_path(path);
   if (find(parent) == nullptr) return error(Code::no_such_slice, parent);
   if (!may_change_below(parent, caller)) return error(Code::permission_denied, path);
   if (auto room = has_room(path, caller); !room) return room.error();
-  Slice fresh;
-  fresh.policy = &policies().front();
-  fresh.owner_uid = caller.uid;
-  auto wanted = apply_change(fresh, change);
+  Slice slice;
+  slice.policy = &policies().front();
+  slice.owner_uid = caller.uid;
+  return apply_change(slice, change);
+}
+
+/// A slice that is to be changed; not admitted yet. The root's reserve stays the whole GPU, whatever its max.
+SliceResult<Slice> SliceTree::changed(std::string_view path, const SliceChange& change, const Caller& caller) const {
+  const Slice* found = find(path);
+  if (found == nullptr) return error(Code::no_such_slice, path);
+  const bool root = path == "/";
+  const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
+  if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
+  if (!root) return apply_change(*found, change);
+  for (const SliceSetting& setting : kSliceSettings)
+    if (!setting.on_root && is_given(setting, change))
+      return invalid(path, std::string(setting.name), "cannot be set on the root: it is the whole GPU");
+  Slice now = *found;
+  now.reserve = {};
+  auto wanted = apply_change(now, change);
+  if (wanted) wanted->reserve = capacity_;
+  return wanted;
+}
+
+SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& change, const Caller& caller) {
+  const auto wanted = fresh(path, change, caller);
   if (!wanted) return wanted.error();
-  if (auto admitted = admit(path, fresh, *wanted); !admitted) return admitted.error();
+  if (auto admitted = admit(path, {}, *wanted); !admitted) return admitted.error();
   slices_.emplace(path, *wanted);
   return {};
 }
 
 SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& change, const Caller& caller) {
-  const auto found = slices_.find(path);
-  if (found == slices_.end()) return error(Code::no_such_slice, path);
-  const bool root = path == "/";
-  const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
-  if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
-  if (root) {
-    for (const SliceSetting& setting : kSliceSettings)
-      if (!setting.on_root && is_given(setting, change))
-        return invalid(path, std::string(setting.name), "cannot be set on the root: it is the whole GPU");
-  }
-  Slice now = found->second;
-  if (root) now.reserve = {};  // the root's reserve is the whole GPU, whatever its max
-  auto wanted = apply_change(now, change);
+  const auto wanted = changed(path, change, caller);
   if (!wanted) return wanted.error();
+  Slice& now = slices_.find(path)->second;
   if (auto admitted = admit(path, now, *wanted); !admitted) return admitted.error();
-  if (root) wanted->reserve = capacity_;
-  found->second = *wanted;
+  now = *wanted;
+  return {};
+}
+
+SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& caller, CapSM capacity, std::size_t& at) {
+  SliceTree all = *this;
+  for (at = 0; at < edits.size(); ++at) {
+    const auto& [path, change] = edits[at];
+    const auto wanted =
+        all.find(path) == nullptr ? all.fresh(path, *change, caller) : all.changed(path, *change, caller);
+    if (!wanted) return wanted.error();
+    all.slices_.insert_or_assign(std::string(path), *wanted);
+  }
+  if (auto admitted = all.admit_all(edits, capacity, at); !admitted) return admitted.error();
+  *this = std::move(all);
   return {};
 }
 
@@ -206,11 +240,33 @@ SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, cons
   const Slice& above = *find(parent);
   const CapSM bound = std::min(above.reserve, above.max), taken = reserved_by_children(parent, path);
   const CapSM available = bound > taken ? bound - taken : CapSM{};
-  if (wanted.reserve > available) {
-    SliceError unfit = error(Code::reserve_does_not_fit, path);
-    unfit.asked = wanted.reserve.count;
-    unfit.available = available.count;
-    return unfit;
+  if (wanted.reserve > available) return unfit(path, wanted.reserve, available);
+  return {};
+}
+
+/// What is too much is the fault of the first edit with which it no longer fits beside those before it and beside what
+/// is not edited.
+SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const {
+  std::map<std::string_view, CapSM> below;  // by path: what the children reserve that are not edited, then all so far
+  std::set<std::string_view> edited;
+  for (const Edit& edit : edits) edited.insert(edit.path);
+  for (const auto& [path, slice] : slices_)
+    if (path != "/" && !edited.contains(path)) below[parent_path(path)] += slice.reserve;
+  const auto bound = [&](std::string_view path) {
+    const Slice& slice = *find(path);
+    return std::min(path == "/" ? capacity : slice.reserve, slice.max);
+  };
+  for (at = 0; at < edits.size(); ++at) {
+    const std::string_view path = edits[at].path;
+    if (const CapSM children = below[path]; bound(path) < children)
+      return invalid(path, path == "/" ? "max" : "reserve",
+                     "below the " + std::to_string(children.count) + " SMs that its children reserve");
+    if (path == "/") continue;
+    const CapSM reserve = find(path)->reserve, most = bound(parent_path(path));
+    CapSM& taken = below[parent_path(path)];
+    const CapSM available = most > taken ? most - taken : CapSM{};
+    if (reserve > available) return unfit(path, reserve, available);
+    taken += reserve;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,11 +31,20 @@ inline constexpr std::size_t kMaxNameLength = 64;       ///< characters of one n
 /// the whole subtree. Values are copyable; not thread-safe.
 class SliceTree {
  public:
-  /// `capacity`: SMs of the smallest device, because the settings hold for every device. The owner owns the root.
+  /// `capacity`: SMs of the largest device. On a smaller one less is in force (effective/fit_reserves.h). The owner
+  /// owns the root.
   SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
 
   SliceResult<void> create(std::string_view path, const SliceChange& change, const Caller& caller);
   SliceResult<void> change(std::string_view path, const SliceChange& change, const Caller& caller);
+  /// One slice as it is to be. A slice that does not exist is created.
+  struct Edit {
+    std::string_view path;
+    const SliceChange* change;
+  };
+  /// Many slices at once, parents first: only the tree that follows from all edits must be admitted, so slices can
+  /// exchange reserves. Reserves may add up to `capacity`, which is no device's. `at`: the edit that is refused.
+  SliceResult<void> apply(std::span<const Edit> edits, const Caller& caller, CapSM capacity, std::size_t& at);
   /// `clients`: how many clients are in the slice now. slice_busy unless that is 0 and the slice has no children.
   SliceResult<void> remove(std::string_view path, std::size_t clients, const Caller& caller);
   /// Whether a program of the caller may join: in the root always, below it if the caller may change what is below
@@ -63,7 +73,10 @@ class SliceTree {
 
  private:
   SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
+  SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;
+  SliceResult<Slice> changed(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
+  SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
 
   CapSM capacity_;

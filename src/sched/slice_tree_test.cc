@@ -233,5 +233,49 @@ TEST(SliceTree, AnOwnerMakesSoManySlicesAndRootTheRest) {
   EXPECT_TRUE(tree.create("other0/s", {}, kRoot));
 }
 
+/// The outcome of edits to a tree of 8 SMs with the slices a (4 of them), a/x (4) and b (2).
+SliceResult<void> edited(const std::vector<std::pair<std::string, SliceChange>>& changes, std::size_t& at,
+                         SliceTree& tree) {
+  EXPECT_TRUE(tree.create("a", reserve(4), kRoot));
+  EXPECT_TRUE(tree.create("a/x", reserve(4), kRoot));
+  EXPECT_TRUE(tree.create("b", reserve(2), kRoot));
+  std::vector<SliceTree::Edit> edits;
+  for (const auto& [path, change] : changes) edits.push_back({path, &change});
+  return tree.apply(edits, kRoot, CapSM{8}, at);
+}
+
+TEST(SliceTree, OnlyWhatFollowsFromAllEditsIsAdmitted) {
+  using Changes = std::vector<std::pair<std::string, SliceChange>>;
+  std::size_t at = 0;
+  for (const Changes& changes :
+       {Changes{{"a", reserve(2)}, {"a/x", reserve(2)}, {"b", reserve(6)}},
+        Changes{{"b", reserve(4)}, {"a", reserve(4)}},
+        Changes{{"a", reserve(6)}, {"a/x", reserve(6)}, {"b", reserve(1)}, {"c", reserve(1)}},
+        Changes{{"/", {.max = 3}}, {"a", reserve(1)}, {"a/x", reserve(1)}, {"b", reserve(2)}}}) {
+    SliceTree tree(CapSM{8}, 0);
+    EXPECT_TRUE(edited(changes, at, tree));
+    for (const auto& [path, change] : changes)
+      EXPECT_EQ(tree.find(path)->reserve.count, change.reserve.value_or(8)) << path;
+  }
+}
+
+TEST(SliceTree, AnEditThatIsRefusedIsNamedAndNothingChanges) {
+  const auto refused = [](const std::vector<std::pair<std::string, SliceChange>>& changes) {
+    SliceTree tree(CapSM{8}, 0);
+    std::size_t at = 0;
+    const auto result = edited(changes, at, tree);
+    EXPECT_FALSE(result);
+    EXPECT_EQ(tree.find("b")->reserve, CapSM{2});
+    EXPECT_EQ(tree.slices().size(), 4u);
+    return std::to_string(at) + ": " + result.error().message();
+  };
+  EXPECT_EQ(refused({{"b", reserve(1)}, {"a", reserve(3)}}), "1: reserve: below the 4 SMs that its children reserve");
+  EXPECT_EQ(refused({{"b", reserve(1)}, {"c", reserve(4)}}),
+            "1: reserve of slice c does not fit: 4 asked, 3 available");
+  EXPECT_EQ(refused({{"/", {.max = 3}}, {"b", reserve(1)}}), "0: max: below the 4 SMs that its children reserve");
+  EXPECT_EQ(refused({{"b", reserve(0)}, {"a/y", reserve(1)}}),
+            "1: reserve of slice a/y does not fit: 1 asked, 0 available");
+}
+
 }  // namespace
 }  // namespace gpuctl::sched::slice_tree_test
