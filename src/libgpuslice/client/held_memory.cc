@@ -1,7 +1,10 @@
 #include "libgpuslice/client/held_memory.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "ipc/stub_map.h"
@@ -15,6 +18,9 @@ namespace ipc = gpuctl::ipc;
 using gpuctl::Result;
 
 namespace {
+
+/// Between two questions while no daemon answers.
+constexpr std::chrono::milliseconds kPause{10};
 
 bool counts(CUdevice device) {
   return device >= 0 && device < static_cast<CUdevice>(ipc::kMaxDevices);
@@ -38,17 +44,31 @@ void HeldMemory::change(CUdevice device, std::uint64_t held) {
   if (ipc::Stub* stub = Client::get().stub()) ipc::store(stub->usage[device].memory, held);
 }
 
-bool HeldMemory::take(CUdevice device, std::uint64_t bytes) {
-  if (!counts(device)) return true;
-  std::lock_guard lock(mutex_);
-  return take_locked(device, bytes);
+/// Calls `take(patient)` with the mutex until it knows, once a daemon that has gone is replaced, or without one.
+template <class Take>
+bool HeldMemory::patiently(Take take) {
+  const auto until = std::chrono::steady_clock::now() + ipc::kGrace;
+  for (;; std::this_thread::sleep_for(kPause)) {
+    std::lock_guard lock(mutex_);
+    const std::optional<bool> taken = take(std::chrono::steady_clock::now() < until);
+    if (taken) return *taken;
+  }
 }
 
-bool HeldMemory::take_locked(CUdevice device, std::uint64_t bytes) {
+bool HeldMemory::take(CUdevice device, std::uint64_t bytes) {
+  if (!counts(device)) return true;
+  return patiently([&](bool patient) { return take_locked(device, bytes, patient); });
+}
+
+/// Empty: no daemon has answered, and it is worth while to ask again.
+std::optional<bool> HeldMemory::take_locked(CUdevice device, std::uint64_t bytes, bool patient) {
   const std::uint64_t wanted = held_[device] + bytes;
   if (wanted < bytes) return false;
   if (const ipc::Grant* grant = limited(device)) {
     const Result<Client::MemoryAnswer> answer = Client::get().ask_memory(device, wanted);
+    const ipc::Stub* page = Client::get().stub();
+    if (!answer && patient && unanswered_ != page) return std::nullopt;
+    if (!answer) unanswered_ = page;
     // Without a daemon it is unknown what others hold, but the limit is known.
     const bool granted = answer ? answer->granted : wanted <= ipc::load(grant->memory_max);
     if (!granted) {
@@ -70,11 +90,12 @@ void HeldMemory::give_back(CUdevice device, std::uint64_t bytes) {
 
 bool HeldMemory::take_for_graphs(CUdevice device, std::uint64_t bytes) {
   if (!counts(device)) return true;
-  std::lock_guard lock(mutex_);
-  if (bytes <= of_graphs_[device]) return true;
-  if (!take_locked(device, bytes - of_graphs_[device])) return false;
-  of_graphs_[device] = bytes;
-  return true;
+  return patiently([&](bool patient) -> std::optional<bool> {
+    if (bytes <= of_graphs_[device]) return true;
+    const std::optional<bool> taken = take_locked(device, bytes - of_graphs_[device], patient);
+    if (taken.value_or(false)) of_graphs_[device] = bytes;
+    return taken;
+  });
 }
 
 void HeldMemory::set_graphs(CUdevice device, std::uint64_t bytes) {

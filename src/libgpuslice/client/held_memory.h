@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "ipc/stub.h"
@@ -20,7 +21,9 @@ class HeldMemory {
   /// The instance of this process; never destroyed.
   static HeldMemory& get();
 
-  /// Called before an allocation. Returns whether `bytes` more may be held; if so, they count from now on.
+  /// Called before an allocation. Returns whether `bytes` more may be held; if so, they count from now on. Of a limited
+  /// process the first call after its daemon has gone waits for the next one, as that knows what others were promised:
+  /// for as long as it keeps that for them.
   bool take(CUdevice device, std::uint64_t bytes);
   /// The allocation failed, so its bytes no longer count.
   void give_back(CUdevice device, std::uint64_t bytes);
@@ -60,7 +63,9 @@ class HeldMemory {
  private:
   const gpuctl::ipc::Grant* limited(CUdevice device) const;
   void change(CUdevice device, std::uint64_t held);
-  bool take_locked(CUdevice device, std::uint64_t bytes);
+  template <class Take>
+  bool patiently(Take take);
+  std::optional<bool> take_locked(CUdevice device, std::uint64_t bytes, bool patient);
   template <class Which>
   void forget_if(Which which);
 
@@ -69,6 +74,7 @@ class HeldMemory {
   std::array<std::uint64_t, gpuctl::ipc::kMaxDevices> held_{};
   std::array<std::uint64_t, gpuctl::ipc::kMaxDevices> of_graphs_{};  ///< part of held_
   std::unordered_map<CUdeviceptr, Allocation> allocations_;
+  const gpuctl::ipc::Stub* unanswered_ = nullptr;  ///< the page of a daemon that went, and none came in time
 };
 
 /// Frees memory by `call`, and counts that if it succeeds.

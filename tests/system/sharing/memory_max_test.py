@@ -1,5 +1,7 @@
 """memory_max: what the programs of a slice hold together is limited, and each sees how much that leaves."""
 
+import os
+import signal
 import sys
 
 from tests.system.harness import instance
@@ -266,6 +268,31 @@ class MemoryMax(instance.SystemTest):
         instance.wait_until(lambda: other.info() == (24 * MIB, 64 * MIB), "what it holds to count again")
         self.assertEqual(program.numbers("free", address), [SUCCESS])
         other.must_allocate(64 * MIB)
+
+    def test_programs_that_ask_while_there_is_no_daemon_share_the_limit_too(self):
+        self.start_limited()
+        programs = [MemoryProgram(self, "s"), MemoryProgram(self, "s")]
+        for program in programs:
+            program.must_allocate(8 * MIB)
+        self.daemon.kill()
+        for program in programs:
+            program.tell("allocate", "plain", 40 * MIB, 1)
+        self.start_daemon()
+        codes = [int(program.answer("allocate").split()[0]) for program in programs]
+        self.assertEqual(sorted(codes), [SUCCESS, OUT_OF_MEMORY])
+
+    def test_what_was_granted_counts_before_its_program_is_back(self):
+        """One that is stopped does not come back, and what it has is kept for it for a while."""
+        self.start_limited()
+        stopped, other = MemoryProgram(self, "s"), MemoryProgram(self, "s")
+        stopped.must_allocate(40 * MIB)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        self.daemon.kill()
+        self.start_daemon()
+        code, _ = other.allocate(40 * MIB)
+        grace_is_over = "has not come back" in self.daemon.err()
+        os.kill(stopped.pid, signal.SIGCONT)
+        self.assertTrue(code == OUT_OF_MEMORY or grace_is_over, code)
 
 
 if __name__ == "__main__":
