@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <csignal>
@@ -18,17 +19,22 @@
 #include "gpuctld/config/options.h"
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
+#include "gpuctld/host/device_search.h"
 #include "gpuctld/host/driver_probe.h"
 #include "gpuctld/host/mps_helper.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
+#include "sched/effective/fit_reserves.h"
 
 namespace gpuctl::daemon {
 
 namespace {
 
 namespace asio = boost::asio;
+
+/// For the driver, with --check-config: its answer is not needed.
+constexpr std::chrono::seconds kCheckPatience{10};
 
 void log(const std::string& line) {
   std::cerr << ("gpuctld: " + line + "\n") << std::flush;
@@ -91,13 +97,31 @@ Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions&
   return listener;
 }
 
+/// Says which reserves do not fit the GPUs, if there are any to be seen.
+void check_fit(const sched::SliceTree& tree, const Config& config, bool software, const std::string& probe_socket) {
+  asio::io_context context(1);
+  SearchOptions search = search_for(software, probe_socket);
+  search.timeout = kCheckPatience;
+  const auto found = [&](std::vector<Gpu> devices) {
+    const auto selected = select_devices(std::move(devices), config.devices);
+    if (!selected) return log(selected.error().message);
+    for (const Gpu& gpu : *selected)
+      for (const auto& [path, line] :
+           sched::unfit_reserves(tree, sched::CapSM{std::min(gpu.sms, kMaxSms)}, "GPU " + std::to_string(gpu.index)))
+        log(line);
+  };
+  DeviceSearch devices(context, search, found, [&](const std::string&) { devices.stop(); });
+  context.run();
+}
+
 /// The exit status of --check-config, once the files are read: whether the slices are possible on some GPU.
-int check_slices(const Config& config) {
+int check_slices(const Config& config, bool software, const std::string& probe_socket) {
   sched::SliceTree tree(sched::CapSM{kMaxSms}, ::geteuid());
   std::map<std::string, std::string> configured;
   const auto applied = apply_config(config, true, ::geteuid(), configured, tree);
-  if (!applied) log(applied.error().message);
-  return applied ? 0 : 1;
+  if (!applied) return log(applied.error().message), 1;
+  check_fit(tree, config, software, probe_socket);
+  return 0;
 }
 
 int run(int argc, char** argv) {
@@ -116,7 +140,8 @@ int run(int argc, char** argv) {
   ConfigOutcome outcome = read_config(options.config, options.config_required);
   for (const std::string& problem : outcome.problems) log(problem);
   if (!outcome.problems.empty()) return 1;
-  if (options.check_config) return check_slices(outcome.config);
+  const bool software = options.software_gpu || outcome.config.daemon.software_gpu;
+  if (options.check_config) return check_slices(outcome.config, software, options.probe_socket);
 
   SocketFile socket_file;
   auto listener = find_listener(options, outcome.config.daemon, socket_file);
@@ -135,7 +160,6 @@ int run(int argc, char** argv) {
                                  .root_uid = options.private_instance ? ::geteuid() : 0,
                                  .evict_storm = options.evict_storm,
                                  .notes = {}};
-  const bool software = options.software_gpu || outcome.config.daemon.software_gpu;
   asio::io_context context(1);
   const Service service(context, std::move(*listener), std::move(manager_options), std::move(outcome.config), software,
                         log);

@@ -59,7 +59,7 @@ class Service(unittest.TestCase):
 
     def test_a_reload_checks_first(self):
         reloads = re.findall(r"^ExecReload=(.*)$", self.text, re.MULTILINE)
-        self.assertEqual(reloads[0], f"{GPUCTLD} --check-config")
+        self.assertEqual(reloads[0], f"{GPUCTLD} --check-config --probe-socket /run/gpuctld/probe")
 
     def test_the_daemon_has_a_user_of_its_own_who_may_send_signals(self):
         (user,) = re.findall(r"^User=(.*)$", self.text, re.MULTILINE)

@@ -27,6 +27,20 @@ TEST_F(CommandLine, CreateSliceSendsOnlyWhatWasGiven) {
             R"("memory_max":2147483648,"policy":"share","owner_uid":0,"owner_gid":0}})");
 }
 
+TEST_F(CommandLine, WhatTheDaemonNotesAboutAChangeGoesToStderr) {
+  for (const auto& [method, arguments] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{{"CreateSlice", {"create-slice", "ls"}},
+                                                                     {"SetSlice", {"set", "ls", "weight=4"}},
+                                                                     {"DeleteSlice", {"delete-slice", "ls"}}}) {
+    daemon_.on(method, {{"slice", to_json(slices_.at(1))}, {"notes", {"it would not last", "nor \x1b[2J fit"}}});
+    const Ran ran = gpuctl(arguments);
+    EXPECT_EQ(ran.status, 0) << "the change is made";
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(ran.err.find("note: it would not last\nnote: nor "), 0u) << ran.err;
+    EXPECT_EQ(ran.err.find('\x1b'), ran.err.npos);
+  }
+}
+
 TEST_F(CommandLine, JsonIsTheReply) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"create-slice", "ls", "--json"}, {"--json", "create-slice", "ls"}, {"set", "ls", "max=4", "--json"}}) {

@@ -4,6 +4,7 @@
 
 #include "gpuctl/text/error_text.h"
 #include "gpuctl/text/suggest.h"
+#include "gpuctl/text/table.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::cli {
@@ -67,6 +68,16 @@ Outcome<boost::json::object> ask(const Context& context, std::string_view member
   Outcome<Daemon> daemon = Daemon::connect(context);
   if (!daemon) return daemon.error();
   return daemon->call(member, std::move(parameters));
+}
+
+Outcome<boost::json::object> change(Context& context, std::string_view member, boost::json::object parameters) {
+  auto reply = ask(context, member, std::move(parameters));
+  if (!reply || !reply->contains("notes")) return reply;
+  const auto read = [](ipc::Fields& fields) { return fields.texts("notes"); };
+  const Outcome<std::vector<std::string>> notes = decode_reply(*reply, read);
+  if (!notes) return notes.error();
+  for (const std::string& note : *notes) context.err << "note: " << printable(note) << '\n';
+  return reply;
 }
 
 Outcome<SliceWithClients> decode_slice(const boost::json::object& reply) {

@@ -42,6 +42,9 @@ class Daemon {
 /// connect() and one call().
 Outcome<boost::json::object> ask(const Context& context, std::string_view member, boost::json::object parameters = {});
 
+/// ask() for a change of a slice. What the daemon notes about it goes to the standard error output: the change is made.
+Outcome<boost::json::object> change(Context& context, std::string_view member, boost::json::object parameters);
+
 /// The reply, or a part of it, as a struct. If it does not fit, that is the daemon's fault.
 template <class T>
 Outcome<T> decode(const Result<T>& read) {

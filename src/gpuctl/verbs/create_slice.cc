@@ -33,7 +33,7 @@ Action declare_create_slice(Arguments& arguments) {
           apply_setting(setting, options->values[i], "--" + std::string(setting.option), settings);
       if (!applied) return applied.error();
     }
-    const auto reply = ask(context, "CreateSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
+    const auto reply = change(context, "CreateSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
     if (context.json) print_json(context, *reply);
     return kExitOk;

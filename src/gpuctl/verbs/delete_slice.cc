@@ -13,7 +13,7 @@ Action declare_delete_slice(Arguments& arguments) {
   return [name](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
-    const auto reply = ask(context, "DeleteSlice", {{"path", *path}});
+    const auto reply = change(context, "DeleteSlice", {{"path", *path}});
     if (!reply) return reply.error();
     if (context.json) print_json(context, *reply);
     return kExitOk;

@@ -64,7 +64,7 @@ Action declare_set(Arguments& arguments) {
     ipc::SliceSettings settings;
     for (const std::string& assignment : options->assignments)
       if (const Outcome<void> applied = apply_assignment(assignment, settings); !applied) return applied.error();
-    const auto reply = ask(context, "SetSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
+    const auto reply = change(context, "SetSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
     if (context.json) {
       print_json(context, *reply);

@@ -100,6 +100,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     slot.holding = std::min(ipc::load(usage.holding), most);
     slot.outstanding = ipc::load(usage.outstanding);
     std::uint32_t wanted = demand;
+    if (ipc::load(usage.memory) != 0 || now_ns >= slot.inherited_until_ns) slot.inherited_memory = 0;
     if (slot.inherited != 0) {
       const bool follows = ipc::load(usage.applied_epoch) != 0 || demand != 0 || slot.outstanding != 0;
       if (follows || now_ns >= slot.inherited_until_ns)
@@ -117,13 +118,15 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     changed |= tells ? slot.needs.read(ipc::needs_at(*stub_.get(), i), *slot.sm) : slot.needs.forget();
     const std::uint64_t launches = ipc::load(usage.launches);
     slot.rate.saw(launches, now_ns);
-    if (std::exchange(slot.launches, launches) != launches || (slot.busy() && !silent)) slot.work_ns = now_ns;
+    const bool works = slot.busy() && !silent && slot.inherited == 0;
+    if (std::exchange(slot.launches, launches) != launches || works) slot.work_ns = now_ns;
     const HeldCapsm before = slot.held;
-    if (slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written) ||
+    if ((slot.epoch != 0 && slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) ||
         (before.pending() && !slot.busy())) {
       slot.disobeying = false;
       slot.leaving.note(std::chrono::nanoseconds(now_ns - before.since_ns()), longest_leaving_);
     }
+    if (slot.inherited == 0 && !slot.held.pending()) slot.doubtful = false;
     if (slot.busy()) continue;
     slot.held.rest();
     slot.disobeying = false;
@@ -131,9 +134,15 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
   return changed;
 }
 
-void Client::inherit(std::size_t index, std::uint32_t capsm, std::uint64_t until_ns) {
+void Client::inherit(std::size_t index, const Promise& promise, std::uint32_t capsm, std::uint64_t now_ns,
+                     std::uint64_t until_ns) {
   Slot& slot = slots_[index];
-  slot.inherited = slot.written = slot.recorded = capsm;
+  slot.inherited = promise.sms;
+  slot.written = capsm;
+  slot.doubtful = true;
+  slot.held.wrote(promise.sms, capsm, slot.epoch + 1, now_ns);  // the first grant that it sees here
+  slot.inherited_memory = promise.memory;
+  slot.recorded = slot.to_record = promise;
   slot.inherited_until_ns = until_ns;
 }
 
@@ -177,7 +186,7 @@ void LeftPage::open_grants() {
 
 void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
-  capsm = std::max(capsm, slot.inherited);
+  if (slot.inherited != 0) capsm = std::max(capsm, slot.written);
   if (capsm != slot.written || slot.epoch == 0 || slot.unannounced) return write_grant(index, capsm, idle, now_ns);
   if (idle == slot.idle) return;
   slot.idle = idle;
@@ -227,12 +236,13 @@ std::string_view Client::in_force() const {
 }
 
 std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
-  return std::min(std::max(slots_[index].promised, ipc::load(stub_->usage[index].memory)), size);
+  const Slot& slot = slots_[index];
+  return std::min(std::max({slot.promised, slot.inherited_memory, ipc::load(stub_->usage[index].memory)}), size);
 }
 
 bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) const {
   const Slot& slot = slots_[index];
-  if (!slot.held.pending() || !past(slot.held.since_ns(), deadline, now_ns)) return false;
+  if (slot.inherited != 0 || !slot.held.pending() || !past(slot.held.since_ns(), deadline, now_ns)) return false;
   // Seen and said, both. Kernels in original form take long to leave too, but others need not wait for their end: their
   // blocks follow those that end.
   std::chrono::nanoseconds said{};
@@ -242,7 +252,7 @@ bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::
 
 bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   Slot& slot = slots_[index];
-  if (!slot.held.pending()) return false;
+  if (slot.inherited != 0 || !slot.held.pending()) return false;
   if (slot.holding <= slot.written) {  // nothing to give back, whatever epoch it has applied
     slot.disobeying = false;
     slot.obeyed_ns = now_ns;

@@ -64,9 +64,11 @@ class Client {
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
 
-  /// The program may be using `capsm` that an earlier daemon granted. It keeps them, and counts as busy, until its page
-  /// shows that it follows this daemon, or until the instant.
-  void inherit(std::size_t slot, std::uint32_t capsm, std::uint64_t until_ns);
+  /// The program may have what an earlier daemon promised, and keeps `capsm` of that: its grant is no less, and it
+  /// counts as busy if it may have any SMs, until its page shows that it follows this daemon, or until the instant. Its
+  /// memory counts until the page shows what it holds, or until then.
+  void inherit(std::size_t slot, const Promise& promise, std::uint32_t capsm, std::uint64_t now_ns,
+               std::uint64_t until_ns);
 
   /// Writes a grant and wakes the client. The order of the stores is the contract of ipc/stub.h.
   void write_grant(std::size_t slot, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns);

@@ -81,6 +81,13 @@ struct ReportedUsage {
   bool busy() const { return demand != 0 || outstanding != 0; }
 };
 
+/// What the daemon's file says that a client may have of a device (restart/holdings.h).
+struct Promise {
+  std::uint32_t sms = 0;     ///< CapSM that it may be using at most
+  std::uint64_t memory = 0;  ///< bytes, where its memory is limited
+  bool operator==(const Promise&) const = default;
+};
+
 /// What a client's page says of a device, and whether the client obeys.
 struct WrittenGrant {
   /// The grant: what was decided, except in a handover, in a storm, or while nothing is in force.
@@ -94,9 +101,13 @@ struct WrittenGrant {
   GrantHistory history;  ///< of `written`, without what is taken from a job's tail
   bool disobeying = false;
   std::uint64_t obeyed_ns = 0;  ///< when it was last seen to hold no more than its grant
-  std::uint32_t inherited = 0;  ///< Client::inherit(): its grant is at least this; 0: nothing
+  std::uint32_t inherited = 0;  ///< Client::inherit(): it may be using this; 0: nothing, or it follows this daemon
+  /// What it may be using is what an earlier daemon recorded, which can be more than it had.
+  bool doubtful = false;
+  std::uint64_t inherited_memory = 0;  ///< bytes that it may hold by what an earlier daemon granted
   std::uint64_t inherited_until_ns = 0;
-  std::uint32_t recorded = 0;  ///< what the daemon's file says that it may be using (restart/holdings.h)
+  Promise recorded;   ///< is in the file
+  Promise to_record;  ///< is to be in the file before anything more than `recorded` is promised
 
   /// The most that it may be using while it is busy.
   std::uint32_t may_use() const { return std::max(written, held.most()); }
@@ -124,6 +135,9 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   /// Of the device, if kernels share each SM there and what an SM has is known.
   std::optional<sched::SmLimits> sm;
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
+
+  /// What it may be using that others cannot have. While nothing is in force for it, what it leaves is for nobody.
+  std::uint32_t counts() const { return terms.in_force == InForce::nothing ? decided : may_use(); }
 
   /// The most SMs that it can use of a device of so many.
   std::uint32_t most_of(std::uint32_t sms) const { return mps_sms == 0 ? sms : std::min(mps_sms, sms); }

@@ -22,9 +22,10 @@ struct NodeFacts {
   bool uneven = false;          ///< it, or one above it, competes with slices of another weight
 };
 
-/// A strict reserve is kept even if its slice has no client; any other one matters only if it has.
+/// A strict reserve is kept even if its slice has no client, and an active one while it is held; otherwise it matters
+/// only if there is one.
 bool matters(const sched::NodeInput& node, const NodeFacts& facts) {
-  return node.parent >= 0 && node.reserve > sched::CapSM{} && (node.strict || facts.inhabited);
+  return node.parent >= 0 && node.reserve > sched::CapSM{} && (node.keeps_reserve() || facts.inhabited);
 }
 
 /// Whether `inner` is `outer` or below it.

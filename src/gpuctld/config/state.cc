@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/one_line.h"
+#include "base/sm_range.h"
 #include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
@@ -13,6 +16,10 @@ namespace gpuctl::daemon {
 namespace {
 
 constexpr sched::Caller kDaemon{0, {}};
+
+/// What fits some GPU is a sound setting: a GPU that is too small has as much in force of it as fits
+/// (sched/effective/fit_reserves.h). Which GPUs there are must not decide whether the daemon starts.
+constexpr sched::CapSM kAnyDevice{kMaxSms};
 
 /// `now`, and the default of every setting that the configuration said `before`, as the state has it, and says no more.
 sched::SliceChange with_defaults(sched::SliceChange now, const std::string& before, std::uint32_t owner) {
@@ -34,13 +41,33 @@ sched::SliceChange with_defaults(sched::SliceChange now, const std::string& befo
   return now;
 }
 
+/// What becomes of a slice by the configuration.
+struct Wanted {
+  const ConfiguredSlice* slice = nullptr;  ///< null: the configuration says nothing of it any more
+  sched::SliceChange change;
+  std::optional<sched::SliceChange> goes_back;  ///< with the defaults of what it no longer says
+};
+
+Error refused(const ConfiguredSlice& slice, const sched::SliceError& error) {
+  const bool unfit = error.code == sched::SliceError::Code::reserve_does_not_fit;
+  const std::string field = unfit ? "reserve" : error.field;
+  const auto found = slice.where_of.find(field);
+  return fail((found == slice.where_of.end() ? slice.where : found->second) + ": slice.\"" + slice.path + "\"" +
+              (unfit                   ? ".reserve: " + error.message()
+               : error.field == "path" ? ": " + error.reason
+               : error.field.empty()   ? ": " + error.message()
+                                       : "." + error.message()));
+}
+
 }  // namespace
 
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes) {
   for (const auto& [path, settings] : state.slices) {
     sched::SliceChange change = settings;
     const auto apply = [&, &path = path] {
-      return path == "/" ? tree.change(path, change, kDaemon) : tree.create(path, change, kDaemon);
+      std::size_t at = 0;
+      const sched::SliceTree::Edit edit{path, &change};
+      return tree.apply({&edit, 1}, kDaemon, kAnyDevice, at);
     };
     for (const SliceSetting& setting : kSliceSettings)
       if (path == "/" && !setting.on_root) drop(setting, change);  // the GPU itself decides these
@@ -62,35 +89,36 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
 
 Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
                           std::map<std::string, std::string>& configured, sched::SliceTree& tree) {
-  sched::SliceTree wanted = tree;
+  std::map<std::string, Wanted, sched::SliceTree::PathLess> wanted;
   std::map<std::string, std::string> said;
   for (const ConfiguredSlice& slice : config.slices) {
     const std::string text = ipc::to_text(ipc::to_json(slice.change));
     said[slice.path] = text;
-    const bool exists = wanted.find(slice.path) != nullptr;
+    const bool exists = tree.find(slice.path) != nullptr;
     const auto before = configured.find(slice.path);
     if (exists && !force && before != configured.end() && before->second == text) continue;
-    // What slices below need, such as a reserve, cannot go back to its default.
-    if (exists && before != configured.end() &&
-        wanted.change(slice.path, with_defaults(slice.change, before->second, owner), kDaemon))
-      continue;
-    const auto result =
-        exists ? wanted.change(slice.path, slice.change, kDaemon) : wanted.create(slice.path, slice.change, kDaemon);
-    if (result) continue;
-    const sched::SliceError& error = result.error();
-    const bool unfit = error.code == sched::SliceError::Code::reserve_does_not_fit;
-    const std::string field = unfit ? "reserve" : error.field;
-    const auto found = slice.where_of.find(field);
-    return fail((found == slice.where_of.end() ? slice.where : found->second) + ": slice.\"" + slice.path + "\"" +
-                (unfit                   ? ".reserve: " + error.message()
-                 : error.field == "path" ? ": " + error.reason
-                 : error.field.empty()   ? ": " + error.message()
-                                         : "." + error.message()));
+    Wanted& one = wanted[slice.path] = {.slice = &slice, .change = slice.change, .goes_back = {}};
+    if (exists && before != configured.end()) one.goes_back = with_defaults(slice.change, before->second, owner);
   }
   for (const auto& [path, before] : configured)
-    if (!said.contains(path) && wanted.find(path) != nullptr)
-      (void)wanted.change(path, with_defaults({}, before, owner), kDaemon);
-  tree = std::move(wanted);
+    if (!said.contains(path) && tree.find(path) != nullptr)
+      wanted[path] = {.slice = nullptr, .change = {}, .goes_back = with_defaults({}, before, owner)};
+  for (;;) {
+    std::vector<sched::SliceTree::Edit> edits;
+    for (const auto& [path, one] : wanted) edits.push_back({path, one.goes_back ? &*one.goes_back : &one.change});
+    std::size_t at = 0;
+    const auto applied = tree.apply(edits, kDaemon, kAnyDevice, at);
+    if (applied) break;
+    const std::string at_fault(edits[at].path);
+    // What slices below need, such as a reserve, cannot go back to its default.
+    const auto stays = [&](auto& entry) { return sched::in_or_below(at_fault, entry.first) && entry.second.goes_back; };
+    const std::size_t gone =
+        std::erase_if(wanted, [&](const auto& entry) { return stays(entry) && entry.second.slice == nullptr; });
+    bool again = gone > 0;
+    for (auto& entry : wanted)
+      if (stays(entry)) entry.second.goes_back.reset(), again = true;
+    if (!again) return refused(*wanted.find(at_fault)->second.slice, applied.error());
+  }
   configured = std::move(said);
   return {};
 }

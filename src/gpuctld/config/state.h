@@ -12,11 +12,12 @@
 
 namespace gpuctl::daemon {
 
-/// Restores the slices of `state` in a fresh tree. A setting that is not possible, such as a reserve that no longer
-/// fits (another GPU), is dropped. A slice that is not possible without it is left out. `notes` gets a line for each.
+/// Restores the slices of `state` in a fresh tree. A setting that is not possible on any GPU is dropped. A slice that
+/// is not possible without it is left out. `notes` gets a line for each.
 void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std::string>& notes);
 
-/// Applies the slices of a configuration, all or nothing; the problem names file, line and column. Slices that exist
+/// Applies the slices of a configuration, all or nothing; the problem names file, line and column. Whether a GPU has as
+/// many SMs as are reserved does not matter. Slices that exist
 /// already keep what was set at run time, unless `force` is set or the configuration now says something else about them
 /// than when it was last applied (`configured`, which is updated). What it said then and says no more goes back to its
 /// default, where the slices below allow that; `owner` is the default of the root's owner_uid.

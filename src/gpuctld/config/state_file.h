@@ -38,7 +38,17 @@ LoadedState understand_state(std::string text);
 /// a power failure a file on a disk may be empty.
 Result<void> save_state(const std::string& file, const State& state);
 
+/// Copies a damaged `file` that is to be written anew to the first of FILE.bad, FILE.bad.1, ... that is free or has
+/// this text already; returns which.
+Result<std::string> keep_aside(const std::string& file, const std::string& text);
+
+/// What becomes of the room of the file that is replaced.
+enum class Room {
+  given_back,
+  kept,  ///< it is FILE.new, for the next time: then a full disk does not keep a text of about this length from it
+};
+
 /// The same for any text.
-Result<void> replace_file(const std::string& file, const std::string& text);
+Result<void> replace_file(const std::string& file, const std::string& text, Room room = Room::given_back);
 
 }  // namespace gpuctl::daemon

@@ -83,16 +83,28 @@ TEST_F(StateTest, ASettingThatIsNotPossibleIsDroppedAlone) {
   EXPECT_EQ(tree.find("a/b")->max, sched::CapSM{20});
 }
 
-TEST_F(StateTest, AReserveThatNoLongerFitsIsDropped) {
+TEST_F(StateTest, AReserveOfALargerGpuComesBack) {
   sched::SliceTree big = tree_of(132);
   ASSERT_TRUE(big.create("ls", {.reserve = 100, .weight = 7}, kRoot));
+  ASSERT_TRUE(big.create("ls/a", {.reserve = 90}, kRoot));
+  ASSERT_TRUE(big.create("other", {.reserve = 32}, kRoot));
   sched::SliceTree small = tree_of(8);
   std::vector<std::string> notes;
   restore_slices(current_state(big, {}), small, notes);
+  EXPECT_TRUE(notes.empty()) << notes[0];
+  for (const char* path : {"ls", "ls/a", "other"})
+    EXPECT_EQ(small.find(path)->reserve, big.find(path)->reserve) << path;
+}
+
+TEST_F(StateTest, AReserveThatFitsNoGpuIsDropped) {
+  State state;
+  state.slices = {{"ls", {.reserve = 200, .weight = 7}}, {"other", {.reserve = 100}}};
+  sched::SliceTree tree = tree_of(132);
+  std::vector<std::string> notes;
+  restore_slices(state, tree, notes);
   ASSERT_EQ(notes.size(), 1u);
-  ASSERT_NE(small.find("ls"), nullptr);
-  EXPECT_EQ(small.find("ls")->reserve, sched::CapSM{0});
-  EXPECT_EQ(small.find("ls")->weight, 7u);
+  EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{200});
+  EXPECT_EQ(tree.find("other")->reserve, sched::CapSM{0});
 }
 
 Config config_with(std::int64_t reserve) {
@@ -164,15 +176,75 @@ TEST(ApplyConfig, WhatSlicesBelowNeedStays) {
   EXPECT_EQ(tree.find("a")->weight, 7u);
 }
 
+Config config_with_all(std::vector<std::pair<std::string, sched::SliceChange>> slices) {
+  Config config;
+  for (auto& [path, change] : slices) {
+    const std::string place = path + ":" + std::to_string(config.slices.size());
+    config.slices.push_back({path, change, place, {{"reserve", place + ":reserve"}}});
+  }
+  return config;
+}
+
+TEST(ApplyConfig, SlicesMayExchangeReserves) {
+  for (const std::uint32_t sms : {8u, 256u}) {
+    sched::SliceTree tree = tree_of(sms);
+    std::map<std::string, std::string> configured;
+    const std::int64_t most = 250, rest = 6;
+    ASSERT_TRUE(apply_config(config_with_all({{"a", {.reserve = rest}}, {"b", {.reserve = most}}}), false, 0,
+                             configured, tree));
+    ASSERT_TRUE(apply_config(config_with_all({{"a", {.reserve = most}}, {"b", {.reserve = rest}}}), false, 0,
+                             configured, tree));
+    EXPECT_EQ(tree.find("a")->reserve, sched::CapSM{250});
+    EXPECT_EQ(tree.find("b")->reserve, sched::CapSM{6});
+  }
+}
+
+TEST(ApplyConfig, ASliceAndThatBelowItMayShrinkTogether) {
+  sched::SliceTree tree = tree_of(8);
+  std::map<std::string, std::string> configured;
+  const auto both = [](std::int64_t sms) {
+    return config_with_all({{"a", {.reserve = sms}}, {"a/x", {.reserve = sms}}});
+  };
+  ASSERT_TRUE(apply_config(both(6), false, 0, configured, tree));
+  ASSERT_TRUE(apply_config(both(4), true, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->reserve, sched::CapSM{4});
+  EXPECT_EQ(tree.find("a/x")->reserve, sched::CapSM{4});
+}
+
+TEST(ApplyConfig, AReserveThatIsNoLongerSaidIsFreeForOthersAtOnce) {
+  sched::SliceTree tree = tree_of(8);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(
+      apply_config(config_with_all({{"a", {.reserve = 6}}, {"b", {.reserve = 250}}}), false, 0, configured, tree));
+  ASSERT_TRUE(apply_config(config_with_all({{"a", {.reserve = 256}}}), true, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->reserve, sched::CapSM{256});
+  EXPECT_EQ(tree.find("b")->reserve, sched::CapSM{0});
+  // What is below needs it, so it stays, and the other one does not fit.
+  ASSERT_TRUE(apply_config(config_with_all({{"b", {.reserve = 200}}}), true, 0, configured, tree));
+  ASSERT_TRUE(tree.create("b/x", {.reserve = 200}, kRoot));
+  const auto refused = apply_config(config_with_all({{"a", {.reserve = 100}}}), true, 0, configured, tree);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("slice.\"a\".reserve"), std::string::npos) << refused.error().message;
+}
+
+TEST(ApplyConfig, AReserveThatTheGpuDoesNotHaveIsNoMistake) {
+  sched::SliceTree tree = tree_of(8);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(
+      apply_config(config_with_all({{"a", {.reserve = 100}}, {"b", {.reserve = 30}}}), false, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->reserve, sched::CapSM{100});
+  EXPECT_EQ(tree.find("b")->reserve, sched::CapSM{30});
+}
+
 TEST(ApplyConfig, IsAllOrNothingAndNamesThePlace) {
   sched::SliceTree tree = tree_of(8);
   std::map<std::string, std::string> configured;
-  Config config = config_with(4);
-  config.slices.push_back({"other", {.reserve = 5}, "f:3:1", {{"reserve", "f:4:11"}}});
+  Config config = config_with(200);
+  config.slices.push_back({"other", {.reserve = 57}, "f:3:1", {{"reserve", "f:4:11"}}});
   const auto applied = apply_config(config, true, 0, configured, tree);
   ASSERT_FALSE(applied);
   EXPECT_EQ(applied.error().message,
-            "f:4:11: slice.\"other\".reserve: reserve of slice other does not fit: 5 asked, 4 available");
+            "f:4:11: slice.\"other\".reserve: reserve of slice other does not fit: 57 asked, 56 available");
   EXPECT_EQ(tree.find("ls"), nullptr);
   EXPECT_TRUE(configured.empty());
   EXPECT_EQ(apply_config({.daemon = {}, .devices = {}, .slices = {{"a/b", {}, "f:7:2", {}}}}, true, 0, configured, tree)

@@ -185,7 +185,12 @@ TEST(SettledGrants, StayWhateverTheClientsDemand) {
       if (device.decision.clients[i].free) continue;
       std::uint32_t least = UINT32_MAX, most = 0;  // where it demands everything
       for (int look = 0; look < 20; ++look) {
-        for (sched::NodeInput& node : device.nodes) node.active = node.hold.count() > 0 && some(2);
+        for (sched::NodeInput& node : device.nodes) node.active = false;
+        for (const ClientState& client :
+             device.clients) {  // without a client a slice becomes active by none that is there
+          sched::NodeInput& node = device.nodes[client.node];
+          node.active |= node.hold.count() > 0 && some(2);
+        }
         for (ClientState& client : device.clients) client.demand = some(3) ? some(133) : 132;
         const std::uint32_t demand = device.clients[i].demand = look < 10 ? 132 : 1 + some(132);
         const std::uint32_t grant = device.grants()[i];

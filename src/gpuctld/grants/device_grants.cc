@@ -172,30 +172,36 @@ bool DeviceGrants::place_and_record() {
   place(decision_, states_, where_, next_);
   bool more = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    std::uint32_t& recorded = slot(members_[i]).recorded;
+    Client::Slot& s = slot(members_[i]);
     const std::uint32_t may = std::max(states_[i].may_use, next_[i].capsm);
-    if (where_.time_sliced || may <= recorded) continue;
-    recorded = std::max(may, decision_.clients[i].capsm);  // a handover brings it there in steps
+    if (where_.time_sliced || may <= s.recorded.sms) continue;
+    s.to_record.sms = std::max(may, decision_.clients[i].capsm);  // a handover brings it there in steps
     more = true;
   }
   return more;
 }
 
-bool DeviceGrants::record() {
-  bool changed = false;
+void DeviceGrants::keep_to_record() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const std::uint32_t may =
-        where_.time_sliced ? 0 : std::max(slot(members_[i]).may_use(), decision_.clients[i].capsm);
-    changed |= std::exchange(slot(members_[i]).recorded, may) != may;
+    const std::uint32_t most = std::max(slot(members_[i]).recorded.sms, states_[i].written);
+    if (where_.time_sliced || decision_.clients[i].free || next_[i].capsm <= most) continue;
+    next_[i].capsm = most;
+    waiting_ = true;
   }
-  return changed;
+}
+
+void DeviceGrants::record() {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Client::Slot& s = slot(members_[i]);
+    s.to_record.sms = where_.time_sliced ? 0 : std::max(s.may_use(), decision_.clients[i].capsm);
+  }
 }
 
 void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
   states_.clear();
   for (const auto& [client, index, terms] : members_) {
     const Client::Slot& s = client->slots()[index];
-    states_.push_back({s.written, s.may_use(), s.busy(), client->overdue(index, deadline, now_ns)});
+    states_.push_back({s.written, s.may_use(), s.busy(), client->overdue(index, deadline, now_ns), s.doubtful});
   }
   next_.resize(members_.size());
 }

@@ -60,9 +60,12 @@ class DeviceGrants {
   bool end_turn(std::span<sched::NodeInput> all_nodes, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
 
   /// Finds what is to be written of what was decided: as much as no other client may be using. `deadline`: see
-  /// Client::overdue. Writes no page. True if a client may then use more than was recorded of it; what it may use is
-  /// recorded.
+  /// Client::overdue. Writes no page. True if a client may then use more than is recorded of it: Slot::to_record says
+  /// what must be recorded before write(), or keep_to_record() be called.
   bool plan(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  /// Nothing could be recorded: nobody gets more than is. But clients for which nothing is in force go on, as nobody
+  /// relies on what they leave.
+  void keep_to_record();
   /// Writes what plan() or plan_storm() found.
   void write(std::uint64_t now_ns);
 
@@ -70,8 +73,8 @@ class DeviceGrants {
   /// decision. No client waits for another.
   bool plan_storm(Random& random, std::uint64_t now_ns);
 
-  /// Records what each client may be using now. True if anything else was recorded before.
-  bool record();
+  /// Sets Slot::to_record to what each client may be using now.
+  void record();
 
   /// The latest write() withheld SMs from a client.
   bool waiting() const { return waiting_; }

@@ -28,7 +28,7 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
     const std::uint32_t decided = decision.clients[i].capsm;
     const bool leaving = client.busy && !client.overdue;
     most_[i] = decision.clients[i].free ? decided : leaving ? client.may_use : std::min(client.written, decided);
-    const std::uint32_t at_rest = decision.node_of(i).at_rest;
+    const std::uint32_t at_rest = client.doubtful ? 0 : decision.node_of(i).at_rest;
     std::uint32_t& there = at_rest_[decision.asked[i].node];
     there = std::max(there, std::min(most_[i], at_rest));
     room.take(decision.clients[i].footprint, CapSM{excess(most_[i], at_rest)});
@@ -49,8 +49,10 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
       const std::uint32_t decided = decision.clients[i].capsm;
       std::uint32_t& there = at_rest_[decision.asked[i].node];
       there = grow({}, there, there, node.at_rest);
-      const std::uint32_t has = std::min(std::max(most_[i], there), decided);
-      next[i].capsm = grow(decision.clients[i].footprint, excess(most_[i], node.at_rest), has, decided);
+      const std::uint32_t had = clients[i].doubtful ? std::min(most_[i], clients[i].written) : most_[i];
+      const std::uint32_t has = std::min(std::max(had, there), decided);
+      const std::uint32_t at_rest = clients[i].doubtful ? 0 : node.at_rest;
+      next[i].capsm = grow(decision.clients[i].footprint, excess(most_[i], at_rest), has, decided);
       waiting |= next[i].capsm != decided;
     }
   }

@@ -30,6 +30,8 @@ struct GrantState {
   std::uint32_t may_use = 0;  ///< the most that it may be using while it is busy
   bool busy = false;
   bool overdue = false;  ///< its deadline to give SMs back has passed
+  /// It may be using no more than `written`, although `may_use` counts against others: it gets more only from the room.
+  bool doubtful = false;
 };
 
 /// What a client's page is to say.

@@ -54,6 +54,15 @@ TEST(Handover, WhatAnotherMayBeUsingIsWithheld) {
   EXPECT_EQ(step.grants(), (Counts{8, 124}));
 }
 
+TEST(Handover, WhatIsOnlyRecordedCountsAgainstOthersAndIsNotGivenBack) {
+  Step step({132, 132});
+  step.busy(0, 32, 132);  // by their records, which are of different moments
+  step.busy(1, 0, 100);
+  step.clients[0].doubtful = step.clients[1].doubtful = true;
+  EXPECT_TRUE(step.waits());
+  EXPECT_EQ(step.grants(), (Counts{32, 0}));
+}
+
 TEST(Handover, AfterTheDeadlineNobodyWaits) {
   Step step({8, 124});
   step.busy(1, 124, 132);

@@ -32,6 +32,22 @@ Result<std::vector<Gpu>> usable_devices(Result<std::vector<Gpu>> found, bool sof
   return found;
 }
 
+Result<std::vector<Gpu>> select_devices(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors) {
+  if (selectors.empty()) return devices;
+  std::vector<Gpu> selected;
+  for (const DeviceSelector& selector : selectors) {
+    const auto found = std::find_if(devices.begin(), devices.end(), [&](const Gpu& gpu) {
+      return selector.uuid.empty() ? gpu.index == selector.index : same_uuid(gpu.uuid, selector.uuid);
+    });
+    if (found == devices.end()) return fail(selector.where + ": device: no such GPU in this machine");
+    const bool twice =
+        std::any_of(selected.begin(), selected.end(), [&](const Gpu& gpu) { return gpu.index == found->index; });
+    if (twice) return fail(selector.where + ": device: selected twice");
+    selected.push_back(*found);
+  }
+  return selected;
+}
+
 bool same_uuid(std::string_view a, std::string_view b) {
   const auto digits = [](std::string_view uuid) {
     if (uuid.substr(0, 4) == "GPU-") uuid.remove_prefix(4);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/config/config.h"
 
 namespace gpuctl::daemon {
 
@@ -26,6 +27,9 @@ std::string software_gpu_library();
 /// What a driver reported, or why it cannot be used. The software GPU is used if `software` asks for it, and never
 /// otherwise, even if its library stands where the driver's is looked for.
 Result<std::vector<Gpu>> usable_devices(Result<std::vector<Gpu>> found, bool software);
+
+/// Those that the configuration selects: all if it selects none.
+Result<std::vector<Gpu>> select_devices(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors);
 
 /// Whether two UUIDs name the same device: "GPU-", dashes and letter case do not count.
 bool same_uuid(std::string_view a, std::string_view b);

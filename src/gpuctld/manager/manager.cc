@@ -21,23 +21,6 @@ namespace {
 /// Lines about a damaged state file.
 constexpr std::size_t kMostNotes = 20;
 
-/// The devices that [[device]] selects.
-Result<std::vector<Gpu>> select(std::vector<Gpu> devices, const std::vector<DeviceSelector>& selectors) {
-  if (selectors.empty()) return devices;
-  std::vector<Gpu> selected;
-  for (const DeviceSelector& selector : selectors) {
-    const auto found = std::find_if(devices.begin(), devices.end(), [&](const Gpu& gpu) {
-      return selector.uuid.empty() ? gpu.index == selector.index : same_uuid(gpu.uuid, selector.uuid);
-    });
-    if (found == devices.end()) return fail(selector.where + ": device: no such GPU in this machine");
-    const bool twice =
-        std::any_of(selected.begin(), selected.end(), [&](const Gpu& gpu) { return gpu.index == found->index; });
-    if (twice) return fail(selector.where + ": device: selected twice");
-    selected.push_back(*found);
-  }
-  return selected;
-}
-
 /// Restores the slices that the file has, and returns what the configuration said about them. If anything is left out,
 /// the file is copied first, because it will be written anew.
 Result<std::map<std::string, std::string>> restore(const std::string& file, sched::SliceTree& tree,
@@ -49,8 +32,9 @@ Result<std::map<std::string, std::string>> restore(const std::string& file, sche
   for (std::size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) log(file + ": " + notes[i]);
   if (notes.size() > kMostNotes) log(file + ": " + std::to_string(notes.size() - kMostNotes) + " more like these");
   if (!notes.empty()) {
-    if (const auto copied = replace_file(file + ".bad", loaded->text); !copied) return copied.error();
-    log(file + ": as it was found, it is kept as " + file + ".bad");
+    const auto copy = keep_aside(file, loaded->text);
+    if (!copy) return copy.error();
+    log(file + ": as it was found, it is kept as " + *copy);
   }
   return std::move(loaded->state.configured);
 }
@@ -71,13 +55,12 @@ Budget budget_of_all() {
 Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, ManagerOptions options,
                                                  std::vector<Gpu> devices, Config config, Log log) {
   const std::size_t there = devices.size();
-  auto selected = select(std::move(devices), config.devices);
+  auto selected = select_devices(std::move(devices), config.devices);
   if (!selected) return selected.error();
   if (selected->empty()) return fail("no GPU to manage");
   options.leaves_out_gpus = selected->size() < there;
-  std::uint32_t fewest = selected->front().sms;
-  for (const Gpu& gpu : *selected) fewest = std::min(fewest, gpu.sms);
-  sched::SliceTree tree(sched::CapSM{fewest}, options.root_uid);
+  const std::uint32_t most = std::ranges::max(*selected, {}, &Gpu::sms).sms;
+  sched::SliceTree tree(sched::CapSM{most}, options.root_uid);
 
   std::map<std::string, std::string> configured;
   if (!options.kept.state.empty()) {
@@ -89,6 +72,7 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
   std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
                                                std::move(tree), std::move(configured), std::move(log)));
   manager->kept_.begin(now_ns());
+  manager->log_unfit();
   return manager;
 }
 
@@ -153,7 +137,12 @@ std::vector<std::string> Manager::reload() {
   kept_.set_configured(std::move(configured));
   config_ = std::move(outcome.config);
   change_tree(std::move(tree));
+  log_unfit();
   return {};
+}
+
+void Manager::log_unfit() {
+  for (const std::string& line : scheduler_.unfit_reserves()) log_(line);
 }
 
 void Manager::stop() {

@@ -77,6 +77,7 @@ class Manager {
   void handle_disobedience(const Client& client);
   void on_freed();
   void change_tree(sched::SliceTree tree);
+  void log_unfit();
 
   // manager_varlink.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
@@ -106,7 +107,8 @@ class Manager {
   Answer report_fault(Session& session, ipc::Fields& fields);
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
-  Answer slice_reply(const std::string& path) const;
+  Answer changed(boost::json::object reply, const std::string& path) const;
+  boost::json::object slice_now(const std::string& path) const;
   ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
                             const std::vector<Scheduler::SliceUse>& use) const;
   std::vector<ipc::Slice> describe_slices() const;

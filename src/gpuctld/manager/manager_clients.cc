@@ -264,7 +264,7 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const Scheduler::MemoryAnswer answer =
-      scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes));
+      scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes), now_ns());
   boost::json::object parameters{{"granted", answer.granted}};
   if (answer.total) parameters["total"] = static_cast<std::int64_t>(*answer.total);
   if (answer.free) parameters["free"] = static_cast<std::int64_t>(*answer.free);

@@ -98,7 +98,7 @@ Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
   sched::SliceTree tree = scheduler_.tree();
   if (auto created = tree.create(path, settings, caller(session)); !created) return refuse(created.error());
   change_tree(std::move(tree));
-  return slice_reply(path);
+  return changed(slice_now(path), path);
 }
 
 Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
@@ -109,7 +109,7 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
   if (auto removed = tree.remove(path, scheduler_.clients_in(path), caller(session)); !removed)
     return refuse(removed.error());
   change_tree(std::move(tree));
-  return success();
+  return changed({}, path);
 }
 
 Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
@@ -123,16 +123,23 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   sched::SliceTree tree = scheduler_.tree();
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
   change_tree(std::move(tree));
-  return slice_reply(path);
+  return this->changed(slice_now(path), path);
 }
 
-/// The reply to a change: the slice as it is now.
-Answer Manager::slice_reply(const std::string& path) const {
+/// The reply to a change of a slice. It is made; what the caller may not expect about it is said beside.
+Answer Manager::changed(boost::json::object reply, const std::string& path) const {
+  boost::json::array notes;
+  for (const std::string& line : scheduler_.unfit_reserves(path)) notes.emplace_back(line);
+  if (const std::string* problem = kept_.problem()) notes.emplace_back(ipc::to_utf8(*problem));
+  if (!notes.empty()) reply["notes"] = std::move(notes);
+  return success(std::move(reply));
+}
+
+boost::json::object Manager::slice_now(const std::string& path) const {
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(path);
-  if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", path}});
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-  return success({{"slice", ipc::to_json(describe_slice(index, path, found->second, scheduler_.slice_use()))}});
+  return {{"slice", ipc::to_json(describe_slice(index, path, found->second, scheduler_.slice_use()))}};
 }
 
 Answer Manager::list_slices(Session&, ipc::Fields&) {
@@ -159,7 +166,8 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = ends_.faults().total();
   status.notes = options_.notes;
-  if (const std::string* unsaved = kept_.problem()) status.notes.push_back(*unsaved);
+  for (std::string& problem : kept_.problems()) status.notes.push_back(std::move(problem));
+  for (std::string& line : scheduler_.unfit_reserves()) status.notes.push_back(std::move(line));
   if (std::any_of(status.devices.begin(), status.devices.end(),
                   [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");

@@ -2,12 +2,10 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/json.hpp>
 #include <limits>
 #include <utility>
 
-#include "gpuctld/config/state_file.h"
 #include "gpuctld/config/trusted_file.h"
 #include "ipc/fields.h"
 #include "ipc/message.h"
@@ -20,26 +18,36 @@ namespace json = boost::json;
 namespace {
 
 constexpr int kHoldingsVersion = 1;
-constexpr std::size_t kMostBytes = 16u << 20;
+constexpr std::size_t kMostBytes = 32u << 20;
+
+std::uint64_t unsigned_of(ipc::Fields& entry, const char* name) {
+  return static_cast<std::uint64_t>(entry.maybe_integer(name, 0).value_or(0));
+}
 
 }  // namespace
 
-Result<void> save_holdings(const std::string& file, const std::vector<Holding>& holdings) {
-  json::array list;
-  for (std::size_t i = 0; i < std::min(holdings.size(), kMostHoldings); ++i) {
-    const Holding& holding = holdings[i];
-    list.push_back(json::object{{"pid", holding.process.pid},
-                                {"start", static_cast<std::int64_t>(holding.process.start)},
-                                {"uid", holding.process.uid},
-                                {"slice", holding.slice},
-                                {"device", holding.device},
-                                {"sms", holding.sms}});
-  }
-  return replace_file(file, ipc::to_text({{"version", kHoldingsVersion}, {"attached", std::move(list)}}) + "\n");
+Result<std::string> holdings_text(const Holdings& holdings) {
+  if (holdings.attached.size() > kMostHoldings)
+    return fail("more than " + std::to_string(kMostHoldings) + " programs cannot be recorded");
+  json::array attached, worked;
+  for (const Holding& holding : holdings.attached)
+    attached.push_back(json::object{{"pid", holding.process.pid},
+                                    {"start", static_cast<std::int64_t>(holding.process.start)},
+                                    {"uid", holding.process.uid},
+                                    {"slice", holding.slice},
+                                    {"device", holding.device},
+                                    {"sms", holding.promise.sms},
+                                    {"memory", static_cast<std::int64_t>(holding.promise.memory)}});
+  for (const LastWork& work : holdings.worked)
+    worked.push_back(json::object{
+        {"slice", work.slice}, {"device", work.device}, {"last_ns", static_cast<std::int64_t>(work.last_ns)}});
+  return ipc::to_text(
+             {{"version", kHoldingsVersion}, {"attached", std::move(attached)}, {"worked", std::move(worked)}}) +
+         "\n";
 }
 
-Result<std::vector<Holding>> understand_holdings(std::string_view text) {
-  std::vector<Holding> holdings;
+Result<Holdings> understand_holdings(std::string_view text) {
+  Holdings holdings;
   boost::system::error_code broken;
   const json::value value = json::parse(text, broken);
   if (broken || !value.is_object()) return fail("not a JSON object");
@@ -53,18 +61,21 @@ Result<std::vector<Holding>> understand_holdings(std::string_view text) {
         static_cast<std::uint32_t>(entry.integer("uid", 0, std::numeric_limits<std::uint32_t>::max()));
     holding.slice = entry.text("slice");
     holding.device = entry.text("device");
-    holding.sms = static_cast<std::uint32_t>(entry.integer("sms", 0, ipc::kUnlimited));
-    holdings.push_back(std::move(holding));
+    holding.promise.sms = static_cast<std::uint32_t>(entry.integer("sms", 0, ipc::kUnlimited));
+    holding.promise.memory = unsigned_of(entry, "memory");  // a daemon without memory in its file left none
+    holdings.attached.push_back(std::move(holding));
   }
+  if (fields.ok() && value.get_object().contains("worked"))
+    for (ipc::Fields& entry : fields.objects("worked"))
+      holdings.worked.push_back({entry.text("slice"), entry.text("device"), unsigned_of(entry, "last_ns")});
   if (!fields.ok()) return fields.error();
-  holdings.resize(std::min(holdings.size(), kMostHoldings));
   return holdings;
 }
 
-Result<std::vector<Holding>> load_holdings(const std::string& file) {
+Result<Holdings> load_holdings(const std::string& file) {
   const auto text = read_trusted_file(file, Writers::owner, ::geteuid(), kMostBytes);
   if (!text) return text.error();
-  if (!*text) return std::vector<Holding>();
+  if (!*text) return Holdings();
   auto holdings = understand_holdings(**text);
   if (!holdings) return fail(file + ": " + holdings.error().message);
   return holdings;

@@ -1,41 +1,97 @@
 #include "gpuctld/restart/holdings.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "gpuctld/config/state_file.h"
+
 namespace gpuctl::daemon {
 namespace {
 
-class Holdings : public testing::Test {
+constexpr char kUuid[] = "GPU-00112233-4455-6677-8899-aabbccddeeff";
+
+class HoldingsFile : public testing::Test {
  protected:
-  Holdings() {
+  HoldingsFile() {
     std::string pattern = testing::TempDir() + "gpuctld-held-XXXXXX";
     directory_ = ::mkdtemp(pattern.data());
     file_ = directory_ + "/attached.json";
   }
-  ~Holdings() override { std::filesystem::remove_all(directory_); }
+  ~HoldingsFile() override { std::filesystem::remove_all(directory_); }
 
   std::string directory_, file_;
 };
 
-TEST_F(Holdings, ComeBackAsTheyWere) {
-  EXPECT_TRUE(load_holdings(file_).value().empty());
-  const std::vector<Holding> holdings{{{77, 12345678901, 1000}, "batch/a", "GPU-1", 132},
-                                      {{78, 5, 0}, "/", "GPU-2", 1}};
-  ASSERT_TRUE(save_holdings(file_, holdings));
-  EXPECT_EQ(load_holdings(file_).value(), holdings);
-  ASSERT_TRUE(save_holdings(file_, {}));
-  EXPECT_TRUE(load_holdings(file_).value().empty());
+TEST_F(HoldingsFile, ComeBackAsTheyWere) {
+  EXPECT_EQ(load_holdings(file_).value(), Holdings{});
+  const Holdings holdings{
+      .attached = {{{77, 12345678901, 1000}, "batch/a", "GPU-1", {.sms = 132, .memory = 1ull << 40}},
+                   {{78, 5, 0}, "/", "GPU-2", {.sms = 1}}},
+      .worked = {{"batch/a", "GPU-1", 1ull << 50}}};
+  for (const Room room : {Room::kept, Room::kept, Room::given_back}) {
+    ASSERT_TRUE(replace_file(file_, holdings_text(holdings).value(), room));
+    EXPECT_EQ(load_holdings(file_).value(), holdings);
+  }
+  ASSERT_TRUE(replace_file(file_, holdings_text({}).value(), Room::kept));
+  EXPECT_EQ(load_holdings(file_).value(), Holdings{});
 }
 
-TEST_F(Holdings, NoMoreThanABoundIsKept) {
-  ASSERT_TRUE(save_holdings(file_, std::vector<Holding>(kMostHoldings + 1, {{77, 1, 1}, "/", "GPU-1", 1})));
-  EXPECT_EQ(load_holdings(file_).value().size(), kMostHoldings);
+TEST_F(HoldingsFile, OfAnOlderDaemonHaveNoMemory) {
+  const auto holdings = understand_holdings(
+      "{\"version\":1,\"attached\":[{\"pid\":7,\"start\":1,\"uid\":0,\"slice\":\"/"
+      "\",\"device\":\"GPU-1\",\"sms\":3}]}");
+  ASSERT_TRUE(holdings) << holdings.error().message;
+  EXPECT_EQ(holdings->attached.at(0).promise, (Promise{.sms = 3}));
 }
 
-TEST_F(Holdings, ABrokenFileIsAnErrorThatNamesIt) {
+TEST_F(HoldingsFile, MoreThanCanBeReadAreNotWritten) {
+  Holdings holdings;
+  holdings.attached.assign(kMostHoldings, {{77, 1ull << 40, 1}, std::string(100, 'x'), kUuid, {132, 1ull << 40}});
+  ASSERT_TRUE(replace_file(file_, holdings_text(holdings).value(), Room::kept));
+  EXPECT_EQ(load_holdings(file_).value().attached.size(), kMostHoldings);
+  holdings.attached.push_back(holdings.attached.back());
+  EXPECT_FALSE(holdings_text(holdings));
+}
+
+/// A full disk keeps the daemon from no record: both files have their room.
+TEST_F(HoldingsFile, AreWrittenIntoRoomThatIsThere) {
+  const auto sizes = [&] {
+    return std::pair(std::filesystem::file_size(file_), std::filesystem::file_size(file_ + ".new"));
+  };
+  const std::string text = holdings_text({}).value();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(replace_file(file_, text, Room::kept));
+  const auto room = sizes();
+  EXPECT_EQ(room.first, room.second);
+  Holdings some;
+  some.attached.assign(50, {{77, 1ull << 40, 1}, "batch/a", kUuid, {132, 1ull << 40}});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit full{room.first, before.rlim_max};  // nothing may be longer than it is
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(replace_file(file_, holdings_text(some).value(), Room::kept));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(load_holdings(file_).value(), some);
+  EXPECT_EQ(sizes(), room);
+}
+
+TEST_F(HoldingsFile, AreNotWrittenIntoWhatIsNotTheDaemonsOwn) {
+  const std::string other = directory_ + "/other";
+  for (const bool symbolic : {true, false}) {
+    std::ofstream(other) << "precious";
+    std::filesystem::remove(file_ + ".new");
+    symbolic ? std::filesystem::create_symlink(other, file_ + ".new")
+             : std::filesystem::create_hard_link(other, file_ + ".new");
+    ASSERT_TRUE(replace_file(file_, "x", Room::kept));
+    std::string text;
+    std::ifstream(other) >> text;
+    EXPECT_EQ(text, "precious");
+  }
+}
+
+TEST_F(HoldingsFile, ABrokenFileIsAnErrorThatNamesIt) {
   for (const char* text : {"", "[]", "{\"version\":2,\"attached\":[]}",
                            "{\"version\":1,\"attached\":[{\"pid\":-1,\"start\":1,\"uid\":0,\"slice\":\"/\","
                            "\"device\":\"GPU-1\",\"sms\":3}]}"}) {

@@ -3,9 +3,19 @@
 #include <utility>
 
 #include "gpuctld/config/state.h"
+#include "gpuctld/config/state_file.h"
 #include "gpuctld/restart/holdings.h"
 
 namespace gpuctl::daemon {
+
+namespace {
+
+HoldingsRecord::Store store_at(const std::string& file) {
+  if (file.empty()) return {};
+  return [file](const std::string& text) { return replace_file(file, text, Room::kept); };
+}
+
+}  // namespace
 
 Kept::Kept(boost::asio::io_context& context, Scheduler& scheduler, const KeptFiles& files, Configured configured,
            Log log, std::function<void()> freed)
@@ -15,7 +25,7 @@ Kept::Kept(boost::asio::io_context& context, Scheduler& scheduler, const KeptFil
       configured_(std::move(configured)),
       state_(context, files.state, log_),
       kernels_(scheduler.knowledge(), files.kernels, log_),
-      holdings_(scheduler, files.attached, log_),
+      holdings_(scheduler, store_at(files.attached), log_),
       returning_(context, scheduler, log_, std::move(freed)) {}
 
 void Kept::begin(std::uint64_t now_ns) {
@@ -24,8 +34,15 @@ void Kept::begin(std::uint64_t now_ns) {
   if (attached_file_.empty()) return;
   const auto holdings = load_holdings(attached_file_);
   if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
-  holdings_.begin();
   if (holdings) returning_.expect(*holdings, now_ns);
+  holdings_.begin(now_ns);  // last: a record of some of them would lose the others
+}
+
+std::vector<std::string> Kept::problems() const {
+  std::vector<std::string> problems;
+  for (const std::string* problem : {state_.problem(), holdings_.problem()})
+    if (problem != nullptr) problems.push_back(*problem);
+  return problems;
 }
 
 void Kept::save_slices() {

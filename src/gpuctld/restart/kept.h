@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "gpuctld/restart/holdings_record.h"
 #include "gpuctld/restart/kernels_file.h"
@@ -44,6 +45,8 @@ class Kept {
   void save_slices();
   /// Why the slices would not survive a restart now; null: they would.
   const std::string* problem() const { return state_.problem(); }
+  /// A line for each thing that cannot be kept.
+  std::vector<std::string> problems() const;
 
   /// Adds the client to the scheduler (Returning::attach).
   Client& attach(Client client, const Conditions& conditions, std::uint64_t now_ns);

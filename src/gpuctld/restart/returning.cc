@@ -15,8 +15,12 @@ using boost::system::error_code;
 Returning::Returning(boost::asio::io_context& context, Scheduler& scheduler, Log log, std::function<void()> freed)
     : context_(context), scheduler_(scheduler), log_(std::move(log)), freed_(std::move(freed)), timer_(context) {}
 
-void Returning::expect(const std::vector<Holding>& holdings, std::uint64_t now_ns) {
-  for (const Holding& holding : holdings) expect(holding, now_ns);
+void Returning::expect(const Holdings& holdings, std::uint64_t now_ns) {
+  for (const LastWork& work : holdings.worked)
+    for (std::size_t device = 0; device < scheduler_.devices().size(); ++device)
+      if (same_uuid(scheduler_.devices()[device].uuid, work.device) && work.last_ns <= now_ns)
+        scheduler_.saw_work(work.slice, device, work.last_ns);
+  for (const Holding& holding : holdings.attached) expect(holding, now_ns);
   if (waiting_.empty()) return;
   timer_.expires_after(kGrace);
   timer_.async_wait([this](error_code error) {
@@ -27,7 +31,7 @@ void Returning::expect(const std::vector<Holding>& holdings, std::uint64_t now_n
 void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
   const auto& gpus = scheduler_.devices();
   const auto gpu = std::ranges::find_if(gpus, [&](const Gpu& g) { return same_uuid(g.uuid, holding.device); });
-  if (gpu == gpus.end() || holding.sms == 0) return;
+  if (gpu == gpus.end() || holding.promise == Promise{}) return;
   ipc::UniqueFd pidfd = pidfd_of(holding.process);
   if (!pidfd) return;
   const std::string slice = scheduler_.tree().find(holding.slice) == nullptr ? "/" : holding.slice;
@@ -37,7 +41,8 @@ void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
     return log_("what process " + std::to_string(holding.process.pid) +
                 " holds cannot be kept for it: " + client.error().message);
   client->stands_in = true;
-  client->inherit(0, std::min(holding.sms, gpu->sms), UINT64_MAX);  // it is removed in time
+  const Promise promise{std::min(holding.promise.sms, gpu->sms), holding.promise.memory};
+  client->inherit(0, promise, promise.sms, now_ns, UINT64_MAX);  // it is removed in time
   Client& added = scheduler_.add(std::move(*client), now_ns);
   const auto entry = std::make_shared<Entry>(added, stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
@@ -50,17 +55,33 @@ void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
   });
 }
 
+/// What is recorded of a program is the most that it had in the time before. That of all together can be more than the
+/// device has, so none may have it all just because it is recorded.
+std::uint32_t Returning::left_by_others(int device, const std::vector<Client*>& stand_ins) const {
+  std::uint32_t left = scheduler_.devices()[static_cast<std::size_t>(device)].sms;
+  for (const Client& other : scheduler_.clients()) {
+    if (std::ranges::find(stand_ins, &other) != stand_ins.end()) continue;
+    for (const Client::Slot& slot : other.slots())
+      if (slot.device == device) left -= std::min(left, other.stands_in ? slot.inherited : slot.counts());
+  }
+  return left;
+}
+
 Client& Returning::attach(Client client, const Conditions& conditions, std::uint64_t now_ns) {
   std::vector<Client*> stand_ins;
   for (const auto& entry : waiting_)
     if (entry->client.identity().process() == client.identity().process()) stand_ins.push_back(&entry->client);
   for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
-    std::uint32_t held = 0;
-    for (Client* stand_in : stand_ins)
-      if (stand_in->slots()[0].device == client.slots()[slot].device) held += stand_in->slots()[0].inherited;
+    Promise held;
     const int device = client.slots()[slot].device;
-    if (held > 0 && device >= 0)
-      client.inherit(slot, std::min(held, scheduler_.devices()[static_cast<std::size_t>(device)].sms),
+    for (Client* stand_in : stand_ins) {
+      if (device < 0 || stand_in->slots()[0].device != device) continue;
+      const std::uint32_t sms = scheduler_.devices()[static_cast<std::size_t>(device)].sms;
+      held.sms = std::min(held.sms + stand_in->slots()[0].inherited, sms);
+      held.memory += stand_in->slots()[0].inherited_memory;
+    }
+    if (held != Promise{})
+      client.inherit(slot, held, std::min(held.sms, left_by_others(device, stand_ins)), now_ns,
                      now_ns + static_cast<std::uint64_t>(std::chrono::nanoseconds(kGrace).count()));
   }
   std::erase_if(waiting_,

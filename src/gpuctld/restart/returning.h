@@ -34,8 +34,9 @@ class Returning {
   /// `scheduler` outlives this object. `freed` is called after a stand-in has gone other than by attach().
   Returning(boost::asio::io_context& context, Scheduler& scheduler, Log log, std::function<void()> freed);
 
-  /// Begins the grace period for those of the holdings whose process still lives. Called once.
-  void expect(const std::vector<Holding>& holdings, std::uint64_t now_ns);
+  /// Begins the grace period for those of the holdings whose process still lives, and says which slices had work.
+  /// Called once.
+  void expect(const Holdings& holdings, std::uint64_t now_ns);
 
   /// Adds the client to the scheduler, in place of what stood in for its process. It inherits what that held.
   Client& attach(Client client, const Conditions& conditions, std::uint64_t now_ns);
@@ -52,6 +53,7 @@ class Returning {
     boost::asio::posix::stream_descriptor exit;  ///< pidfd
   };
   void expect(const Holding& holding, std::uint64_t now_ns);
+  std::uint32_t left_by_others(int device, const std::vector<Client*>& stand_ins) const;
   void give_up();
 
   boost::asio::io_context& context_;

@@ -5,6 +5,7 @@
 
 #include "gpuctld/grants/time_slices.h"
 #include "sched/bounds.h"
+#include "sched/effective/fit_reserves.h"
 #include "sched/effective/kept_by_mps.h"
 #include "sched/effective/levels.h"
 
@@ -36,6 +37,16 @@ void keep_accounts(const sched::SliceTree::Slices& slices_before, std::span<cons
   }
 }
 
+/// The reserve of a slice that stays is held as before.
+void keep_work(const sched::SliceTree::Slices& slices_before, const sched::SliceTree::Slices& slices,
+               std::vector<sched::Work>& work) {
+  std::map<std::string_view, std::uint64_t> last_ns;
+  for (auto before = work.begin(); const auto& [path, slice] : slices_before)
+    if (before != work.end()) last_ns[path] = before++->last_ns;
+  work.clear();
+  for (const auto& [path, slice] : slices) work.push_back({static_cast<std::uint32_t>(work.size()), last_ns[path]});
+}
+
 }  // namespace
 
 Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions)
@@ -57,10 +68,13 @@ void Scheduler::set_tree(sched::SliceTree tree, const Conditions& conditions, st
   conditions_ = conditions;
   effective_ = sched::effective_settings(tree_.slices());
   nodes_ = tree_.nodes();
-  for (std::vector<sched::NodeInput>& nodes : nodes_on_) {
+  for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
+    std::vector<sched::NodeInput>& nodes = nodes_on_[device];
     const std::vector<sched::NodeInput> before = std::exchange(nodes, nodes_);
     keep_accounts(slices_before, before, tree_.slices(), nodes);
+    sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
   }
+  for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
   decide_anew(now_ns);
 }
 
@@ -85,6 +99,8 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   time_slices_worked_ = time_slices_work();
   charge_turns(now_ns);
   learn(now_ns);
+  read_usage(now_ns);
+  mark_active(now_ns);  // its slice's reserve is held as if it were there
   if (knowledge_.wants_names(client.identity().uid)) take_names(client);
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
@@ -100,11 +116,11 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice, bool m
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
   const bool has_reserve = sched::has_reserve(nodes_, slice);
   std::optional<std::uint32_t> greatest;
-  for (const Gpu& gpu : devices_) {
-    const sched::CapSM device{gpu.sms};
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const sched::CapSM device{devices_[i].sms};
     const bool limited = maxima && sched::most_of(nodes_, slice, device) < device;
     if (!has_reserve && !limited) return std::nullopt;
-    const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_, device)[slice], device);
+    const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_on_[i], device)[slice], device);
     if (!hundredths) return std::nullopt;
     greatest = std::max(greatest, hundredths);
   }
@@ -191,6 +207,9 @@ void Scheduler::gather_members() {
     client.allow_ahead(conditions_.settled_ahead);
     client.set_subgrid(conditions_.subgrid);
   }
+  inhabited_.assign(nodes_.size(), false);
+  for (const Client& client : clients_)
+    sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
 
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
   const std::vector<ipc::PriorityBand> bands = this->bands();
@@ -265,10 +284,12 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
 
 /// True if a slice became active or inactive on a device.
 bool Scheduler::mark_active(std::uint64_t now_ns) {
-  for (auto& work : work_) work.clear();
   for (const Client& client : clients_)
-    for (const Client::Slot& slot : client.slots())
-      if (slot.device >= 0) work_[static_cast<std::size_t>(slot.device)].push_back({client.node, slot.work_ns});
+    for (const Client::Slot& slot : client.slots()) {
+      if (slot.device < 0) continue;
+      std::uint64_t& last_ns = work_[static_cast<std::size_t>(slot.device)][client.node].last_ns;
+      last_ns = std::max(last_ns, slot.work_ns);
+    }
   bool changed = false;
   reserve_ends_ns_ = UINT64_MAX;
   for (std::size_t device = 0; device < grants_.size(); ++device) {
@@ -277,6 +298,43 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
     reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
   }
   return changed;
+}
+
+/// How many reserves are held although no client is there. Whether one is decides what is in force for others.
+std::size_t Scheduler::held_for_nobody() const {
+  std::size_t held = 0;
+  for (const auto& nodes : nodes_on_)
+    for (std::size_t n = 0; n < nodes.size(); ++n) held += nodes[n].active && !inhabited_[n];
+  return held;
+}
+
+std::vector<Scheduler::Worked> Scheduler::worked() const {
+  std::vector<Worked> worked;
+  for (std::size_t device = 0; device < work_.size(); ++device)
+    for (std::size_t n = 0; const auto& [path, slice] : tree_.slices()) {
+      std::chrono::nanoseconds hold{};  // the longest of those that its work prolongs
+      sched::each_up_to_root(nodes_, n, [&](std::size_t up) { hold = std::max(hold, nodes_[up].hold); });
+      if (const std::uint64_t last_ns = work_[device][n++].last_ns; last_ns != 0 && hold.count() > 0)
+        worked.push_back({path, device, last_ns, hold});
+    }
+  return worked;
+}
+
+void Scheduler::saw_work(std::string_view slice, std::size_t device, std::uint64_t last_ns) {
+  for (std::size_t n = 0; const auto& [path, settings] : tree_.slices()) {
+    std::uint64_t& known_ns = work_[device][n++].last_ns;
+    if (path == slice) known_ns = std::max(known_ns, last_ns);
+  }
+}
+
+std::vector<std::string> Scheduler::unfit_reserves(std::string_view slice) const {
+  std::vector<std::string> lines;
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    const std::string name = "GPU " + std::to_string(devices_[device].index);
+    for (auto& [path, line] : sched::unfit_reserves(tree_, sched::CapSM{sms_[device]}, name))
+      if (slice.empty() || path == slice) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 /// True if a client began or ceased to launch often where that decides about time slices.
@@ -298,7 +356,12 @@ bool Scheduler::update(std::uint64_t now_ns) {
     decide_anew(now_ns);
     return true;
   }
+  const std::size_t held = held_for_nobody();
   changed |= mark_active(now_ns);
+  if (held_for_nobody() != held) {
+    decide_anew(now_ns);
+    return true;
+  }
   changed |= update_queues(now_ns);
   for (std::size_t device = 0; device < grants_.size(); ++device)
     changed |= grants_[device].end_turn(nodes_on_[device], conditions_.deadline, now_ns);
@@ -323,14 +386,17 @@ void Scheduler::write(std::uint64_t now_ns) {
 
 /// What a client may use is recorded before it can use it.
 void Scheduler::commit(bool more, std::uint64_t now_ns) {
-  if (more && before_growth_) before_growth_();
+  if (more && before_growth_ && !record(now_ns))
+    for (DeviceGrants& grants : grants_) grants.keep_to_record();
   for (DeviceGrants& grants : grants_) grants.write(now_ns);
 }
 
-bool Scheduler::record_holdings() {
-  bool changed = false;
-  for (DeviceGrants& grants : grants_) changed |= grants.record();
-  return changed;
+bool Scheduler::record(std::uint64_t now_ns) {
+  const bool recorded = !before_growth_ || before_growth_(now_ns);
+  for (Client& client : clients_)
+    for (Client::Slot& slot : client.slots())
+      recorded ? slot.recorded = slot.to_record : slot.to_record = slot.recorded;
+  return recorded;
 }
 
 std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {

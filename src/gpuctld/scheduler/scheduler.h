@@ -110,7 +110,7 @@ class Scheduler {
     bool granted = true;
     std::optional<std::uint64_t> total, free;
   };
-  MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes);
+  MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
 
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
@@ -142,11 +142,29 @@ class Scheduler {
   /// For tests of programs: every grant is replaced by a random part of what was decided, until the next decision.
   void storm(Random& random, std::uint64_t now_ns);
 
-  /// `record` is called before a client can use more than Slot::recorded says; what it says then is to outlive the
-  /// daemon.
-  void before_growth(std::function<void()> record) { before_growth_ = std::move(record); }
-  /// Brings Slot::recorded of all clients down to what they may use now. True if anything changed.
-  bool record_holdings();
+  /// `record` is called before a client can have more than Slot::recorded says: what Slot::to_record and worked() say
+  /// is to outlive the daemon. Where it returns false nobody gets more than is recorded.
+  void before_growth(std::function<bool(std::uint64_t now_ns)> record) { before_growth_ = std::move(record); }
+  /// Whether anything else is recorded than what clients may have now, which is then in Slot::to_record.
+  bool record_is_stale();
+  /// Has it recorded. False if that failed.
+  bool record(std::uint64_t now_ns);
+
+  /// When the clients of a slice, and of those below it, had work the last time on a device: ended ones count, those of
+  /// an earlier daemon too. Only where a reserve is held for a while (NodeInput::hold).
+  struct Worked {
+    std::string slice;
+    std::size_t device = 0;
+    std::uint64_t last_ns = 0;
+    std::chrono::nanoseconds hold{};
+  };
+  std::vector<Worked> worked() const;
+  /// An earlier daemon saw it.
+  void saw_work(std::string_view slice, std::size_t device, std::uint64_t last_ns);
+
+  /// A line for each reserve, of the slice or of all, of which less is in force on some device, because that is too
+  /// small.
+  std::vector<std::string> unfit_reserves(std::string_view slice = {}) const;
 
   /// Whether any client has work, and gives signs of life.
   bool busy() const;
@@ -192,10 +210,13 @@ class Scheduler {
   void charge_turns(std::uint64_t now_ns);
   bool read_usage(std::uint64_t now_ns);
   bool mark_active(std::uint64_t now_ns);
+  std::size_t held_for_nobody() const;
   bool mark_often();
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);
+  std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
+  bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
   /// By client: the levels of the GPU's priorities that it has.
@@ -207,7 +228,9 @@ class Scheduler {
   std::vector<sched::Effective> effective_;  ///< in the order of tree_.slices(), as is the next
   std::vector<sched::NodeInput> nodes_;
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
-  std::vector<std::vector<sched::Work>> work_;           ///< scratch, by device
+  std::vector<bool> inhabited_;                          ///< in the same order: it, or a slice below it, has a client
+  /// By device, in the same order: when clients that are or were directly in it had work the last time.
+  std::vector<std::vector<sched::Work>> work_;
   /// When the first reserve will be lent, unless its slice launches something before.
   std::uint64_t reserve_ends_ns_ = UINT64_MAX;
   std::list<Client> clients_;  ///< in the order of attachment; addresses are stable
@@ -223,7 +246,7 @@ class Scheduler {
   std::vector<sched::CountedProgram> counted_;           ///< scratch
   std::vector<ipc::Record> records_;                     ///< scratch
   Conditions conditions_;
-  std::function<void()> before_growth_;
+  std::function<bool(std::uint64_t now_ns)> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };
 

@@ -92,6 +92,75 @@ TEST_F(ActiveReserve, TheHoldIsTheSlicesOwn) {
   EXPECT_EQ(batch.granted(), 132u);
 }
 
+/// `batch` alone on the GPU, after a program of `ls` that launched something at 10 ms has ended at `ended_ms`.
+class HeldReserve : public testing::Test {
+ protected:
+  void end_ls(std::uint64_t ended_ms) {
+    FakeProgram ls(scheduler, "ls");
+    batch.demand(132);
+    ls.launch();
+    update(10);
+    EXPECT_EQ(batch.granted(), 124u);
+    scheduler.remove(*ls.client, ended_ms * kMs);
+  }
+  void update(std::uint64_t ms) {
+    scheduler.update(ms * kMs);
+    batch.apply();
+    scheduler.update(ms * kMs);
+  }
+  Scheduler scheduler{{gpu(132)}, ls_and_batch(sched::ReserveMode::active)};
+  FakeProgram batch{scheduler, "batch"};
+};
+
+TEST_F(HeldReserve, TheHoldOutlivesTheProgram) {
+  end_ls(20);
+  update(20);
+  EXPECT_EQ(batch.granted(), 124u);
+  EXPECT_FALSE(is_free(batch)) << "the reserve is in force as long as it is held";
+  EXPECT_EQ(scheduler.again_ns(), 110 * kMs);
+  update(109);
+  EXPECT_EQ(batch.granted(), 124u);
+  update(110);
+  EXPECT_EQ(batch.granted(), 132u);
+  EXPECT_TRUE(is_free(batch)) << "and not longer";
+}
+
+TEST_F(HeldReserve, LaunchesThatNobodySawBeforeTheEndCount) {
+  FakeProgram ls(scheduler, "ls");
+  batch.demand(132);
+  update(10);
+  EXPECT_EQ(batch.granted(), 132u);
+  ls.launch();
+  scheduler.remove(*ls.client, 20 * kMs);
+  update(20);
+  EXPECT_EQ(batch.granted(), 124u);
+  update(120);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+TEST_F(HeldReserve, AProgramThatComesAndIsIdleHoldsNothingAnew) {
+  end_ls(20);
+  FakeProgram next(scheduler, "ls");
+  update(109);
+  EXPECT_EQ(batch.granted(), 124u);
+  update(110);
+  EXPECT_EQ(batch.granted(), 132u);
+}
+
+TEST_F(HeldReserve, OtherChangesOfTheTreeDoNotEndIt) {
+  end_ls(20);
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.create("a-new-one", {}, kRoot));
+  scheduler.set_tree(tree, 30 * kMs);
+  update(31);
+  EXPECT_EQ(batch.granted(), 124u);
+  ASSERT_TRUE(tree.remove("ls", 0, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8}, kRoot));
+  scheduler.set_tree(tree, 32 * kMs);
+  update(33);
+  EXPECT_EQ(batch.granted(), 124u) << "by its name it is the same";
+}
+
 TEST_F(ActiveReserve, AnotherModeIsInForceAtOnce) {
   const auto set = [&](const char* mode, std::uint64_t ms) {
     sched::SliceTree tree = scheduler.tree();
@@ -108,14 +177,6 @@ TEST_F(ActiveReserve, AnotherModeIsInForceAtOnce) {
   EXPECT_EQ(batch.granted(), 132u);
   set("active", 5);
   EXPECT_EQ(batch.granted(), 124u);
-}
-
-TEST_F(ActiveReserve, GoesWithItsLastClient) {
-  ls.launch();
-  update(10);
-  EXPECT_EQ(batch.granted(), 124u);
-  scheduler.remove(*ls.client, 11 * kMs);
-  EXPECT_EQ(batch.granted(), 132u);
 }
 
 TEST(ActiveReserves, AReserveIsKeptOnTheGpuWhereItsSliceIsActive) {

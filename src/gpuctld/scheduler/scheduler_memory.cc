@@ -2,6 +2,9 @@
 // what they hold. A limited program asks before each allocation, so of two that ask at the same time only one gets the
 // last bytes. What programs held before the limit was set counts too, by their stub pages. Nothing is taken away: if a
 // limit is set below what is held, or if a program that holds memory joins, no program there gets more.
+//
+// What a program may hold is recorded before it is told so, for the next daemon. A program can ask before each of its
+// allocations, so a little more is recorded than it asks for: as long as that covers it, nothing is written.
 #include <algorithm>
 #include <string_view>
 
@@ -21,36 +24,85 @@ void each_limit(const sched::SliceTree& tree, std::string_view path, Visit visit
   }
 }
 
-/// Whether `path` is `above`, or below it.
-bool is_within(std::string_view path, std::string_view above) {
-  while (path != above && path != "/") path = sched::parent_path(path);
-  return path == above;
-}
+/// This part of a limit is recorded ahead, as far as nobody else needs it; twice as much before that is corrected.
+constexpr std::uint64_t kRecordedAhead = 64;
 
 }  // namespace
 
-Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index, std::uint64_t bytes) {
-  MemoryAnswer answer;
-  Client::Slot& own = client.slots()[index];
-  if (own.device < 0) return answer;
-  const std::uint64_t size = devices_[static_cast<std::size_t>(own.device)].memory_bytes;
-  std::uint64_t most = 0;  // what the client may hold
+/// What the limits leave to the client beside others; none: nothing limits it. `recorded`: others have what is recorded
+/// of them if that is more.
+std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int device, bool recorded) const {
+  const std::uint64_t size = devices_[static_cast<std::size_t>(device)].memory_bytes;
+  std::optional<std::uint64_t> least;
   each_limit(tree_, client.slice(), [&](std::string_view path, std::uint64_t limit) {
     std::uint64_t others = 0;
     for (const Client& other : clients_) {
-      if (&other == &client || !is_within(other.slice(), path)) continue;
-      for (std::size_t slot = 0; slot < other.slots().size(); ++slot)
-        if (other.slots()[slot].device == own.device) others += other.memory(slot, size);
+      if (&other == &client || !sched::in_or_below(other.slice(), path)) continue;
+      for (std::size_t slot = 0; slot < other.slots().size(); ++slot) {
+        if (other.slots()[slot].device != device) continue;
+        const std::uint64_t held = other.memory(slot, size);
+        others += recorded ? std::max(held, other.slots()[slot].recorded.memory) : held;
+      }
     }
     const std::uint64_t left = limit - std::min(limit, others);
-    most = answer.total ? std::min(most, left) : left;
+    least = std::min(least.value_or(left), left);
+  });
+  return least;
+}
+
+/// Has recorded that the client may hold `bytes`. Together no more than the limit is recorded, or a program that comes
+/// back to the next daemon could be promised what another one has.
+bool Scheduler::record_memory(Client& client, std::size_t index, std::uint64_t bytes, std::uint64_t now_ns) {
+  Client::Slot& own = client.slots()[index];
+  std::uint64_t left = memory_left(client, own.device, true).value_or(0);
+  if (bytes > left) {  // what is recorded ahead of others is needed
+    const std::uint64_t size = devices_[static_cast<std::size_t>(own.device)].memory_bytes;
+    for (Client& other : clients_)
+      for (std::size_t slot = 0; slot < other.slots().size(); ++slot) {
+        Client::Slot& theirs = other.slots()[slot];
+        if (&theirs == &own || theirs.device != own.device) continue;
+        theirs.recorded.memory = std::min(theirs.recorded.memory, other.memory(slot, size));
+        theirs.to_record.memory = theirs.recorded.memory;
+      }
+    left = memory_left(client, own.device, true).value_or(0);
+  }
+  const std::uint64_t ahead = own.terms.memory_max.value_or(0) / kRecordedAhead;
+  own.to_record.memory = bytes + std::min(ahead, left - std::min(left, bytes));
+  return record(now_ns);
+}
+
+bool Scheduler::record_is_stale() {
+  for (DeviceGrants& grants : grants_) grants.record();
+  bool stale = false;
+  for (Client& client : clients_)
+    for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
+      Client::Slot& own = client.slots()[slot];
+      if (own.device < 0) continue;
+      const std::uint64_t size = devices_[static_cast<std::size_t>(own.device)].memory_bytes;
+      const std::uint64_t limit = own.terms.memory_max.value_or(0);
+      const std::uint64_t held = own.terms.memory_max ? client.memory(slot, size) : 0;
+      const bool covers = held <= own.recorded.memory && own.recorded.memory - held <= 2 * (limit / kRecordedAhead);
+      own.to_record.memory = covers ? own.recorded.memory : held;
+      stale |= own.to_record != own.recorded;
+    }
+  return stale;
+}
+
+Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index, std::uint64_t bytes,
+                                               std::uint64_t now_ns) {
+  MemoryAnswer answer;
+  Client::Slot& own = client.slots()[index];
+  if (own.device < 0) return answer;
+  const std::optional<std::uint64_t> left = memory_left(client, own.device, false);
+  if (!left) return answer;
+  each_limit(tree_, client.slice(), [&](std::string_view, std::uint64_t limit) {
     answer.total = std::min(answer.total.value_or(limit), limit);
   });
-  if (!answer.total) return answer;
-  answer.granted = bytes <= most || bytes <= own.promised;
-  if (answer.granted) own.promised = bytes;
-  const std::uint64_t held = client.memory(index, size);
-  answer.free = most - std::min(most, held);
+  answer.granted = bytes <= std::max({*left, own.promised, own.inherited_memory}) &&
+                   (bytes <= own.recorded.memory || record_memory(client, index, bytes, now_ns));
+  if (answer.granted) own.promised = bytes, own.inherited_memory = 0;
+  const std::uint64_t held = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
+  answer.free = *left - std::min(*left, held);
   return answer;
 }
 

@@ -19,12 +19,12 @@ sched::SliceTree limited() {
 class SchedulerMemory : public testing::Test {
  protected:
   bool hold(FakeProgram& program, std::uint64_t mib, std::size_t slot = 0) {
-    const auto answer = scheduler.hold_memory(*program.client, slot, mib * kMiB);
+    const auto answer = scheduler.hold_memory(*program.client, slot, mib * kMiB, 1);
     if (answer.granted) ipc::store(program.stub->usage[slot].memory, mib * kMiB);
     return answer.granted;
   }
   std::uint64_t left(FakeProgram& program, std::uint64_t mib) {
-    return scheduler.hold_memory(*program.client, 0, mib * kMiB).free.value_or(0) / kMiB;
+    return scheduler.hold_memory(*program.client, 0, mib * kMiB, 1).free.value_or(0) / kMiB;
   }
 
   Scheduler scheduler{{gpu(132, 0), gpu(132, 1)}, limited()};
@@ -44,7 +44,7 @@ TEST_F(SchedulerMemory, ProgramsOfASliceShareItsLimit) {
 
 TEST_F(SchedulerMemory, WhatWasGrantedCountsBeforeItIsHeld) {
   FakeProgram one(scheduler, "a"), two(scheduler, "a");
-  EXPECT_TRUE(scheduler.hold_memory(*one.client, 0, 60 * kMiB).granted);
+  EXPECT_TRUE(scheduler.hold_memory(*one.client, 0, 60 * kMiB, 1).granted);
   EXPECT_FALSE(hold(two, 60));
   EXPECT_TRUE(hold(one, 0));  // its allocation failed
   EXPECT_TRUE(hold(two, 60));
@@ -61,7 +61,7 @@ TEST_F(SchedulerMemory, ALimitIsForAllBelow) {
   EXPECT_TRUE(hold(above, 50));
   EXPECT_FALSE(hold(below, 51));
   EXPECT_TRUE(hold(below, 50));
-  const auto answer = scheduler.hold_memory(*beside.client, 0, 1000 * kMiB);
+  const auto answer = scheduler.hold_memory(*beside.client, 0, 1000 * kMiB, 1);
   EXPECT_TRUE(answer.granted);
   EXPECT_FALSE(answer.total || answer.free);
 }

@@ -6,6 +6,7 @@ back, have ended, or have had their time.
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -25,6 +26,96 @@ HOLDER = (
     '    if line == "apply\\n": p.apply()\n'
     "    print(p.granted(), flush=True)"
 )
+
+
+# Obeys when it is told to; says which SMs it then uses.
+PROGRAM = (
+    "import struct, sys; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n"
+    "for line in sys.stdin:\n"
+    "    verb, number = line.split()\n"
+    '    if verb == "attach": p = t.Program(sys.argv[2], sys.argv[3], resumed=number == "1")\n'
+    '    if verb == "demand": p.demand(int(number))\n'
+    "    while True:\n"
+    "        epoch = p.stub[t.GRANT + t.EPOCH : t.GRANT + t.EPOCH + 4]\n"
+    "        granted = p.granted()\n"
+    "        p.stub[t.USAGE + t.APPLIED : t.USAGE + t.APPLIED + 4] = epoch\n"
+    "        if p.stub[t.GRANT + t.EPOCH : t.GRANT + t.EPOCH + 4] == epoch: break\n"
+    "    print(min(granted, struct.unpack_from('<I', p.stub, t.USAGE)[0]), flush=True)"
+)
+
+
+class Talker:
+    """A program in a process of its own."""
+
+    def __init__(self, test, slice_path):
+        command = [sys.executable, "-c", PROGRAM, os.path.dirname(os.path.abspath(__file__)), test.path, slice_path]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        test.addCleanup(self.process.communicate)
+        test.addCleanup(self.process.kill)
+        self.uses = 0
+        self.attached, self.resumed = False, 0
+
+    def tell(self, verb, number=0):
+        self.process.stdin.write(f"{verb} {number}\n")
+        self.process.stdin.flush()
+        self.uses = int(self.process.stdout.readline())
+
+    def attach(self):
+        self.tell("attach", self.resumed)
+        self.attached, self.resumed = True, 1
+
+
+class ManyCrashes(DaemonTestCase):
+    CRASHES, SMS = 30, 132
+
+    def start_quiet(self):
+        config = self.write(
+            "c.toml",
+            "[daemon]\nalways_preemptible = true\nevict_deadline_ms = 10000\nlease_ms = 60000\n"
+            '[slice.ls]\nreserve = 20\nreserve_mode = "lend"\n[slice.batch]\nweight = 200\n',
+        )
+        self.daemon = subprocess.Popen(
+            [self.GPUCTLD, "--socket", self.path, "--config", config], env=self.environment, stderr=subprocess.DEVNULL
+        )
+        self.assertTrue(eventually(self.answers, seconds=60), "gpuctld does not answer")
+
+    def set_writable(self, writable):
+        record = self.path + ".state/attached.json.new"
+        if os.path.isdir(record) == (not writable):
+            return
+        if writable:
+            os.rmdir(record)
+        else:
+            if os.path.exists(record):
+                os.remove(record)
+            os.mkdir(record)
+
+    def test_no_sm_is_in_use_twice_however_often_it_dies(self):
+        self.pretend_mps()
+        chance = random.Random(52)
+        self.start_quiet()
+        programs = [Talker(self, name) for name in ("ls", "ls", "batch", "batch", "/")]
+        most = 0
+        for crash in range(self.CRASHES):
+            for _ in range(chance.randrange(5, 25)):
+                program = chance.choice(programs)
+                if not program.attached:
+                    program.attach()
+                elif chance.random() < 0.5:
+                    program.tell("demand", chance.choice((0, 1, 8, 60, 132)))
+                else:
+                    program.tell("obey")
+                if chance.random() < 0.1:
+                    self.set_writable(chance.random() < 0.5)
+                used = sum(program.uses for program in programs)
+                self.assertLessEqual(used, self.SMS, f"after {crash} crashes")
+                most = max(most, used)
+            self.daemon.kill()
+            self.daemon.wait()
+            for program in programs:
+                program.attached = False
+            self.start_quiet()
+        self.assertEqual(most, self.SMS, "there was enough to do")
 
 
 class Crash(DaemonTestCase):

@@ -7,6 +7,7 @@ built with it.
 """
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -188,12 +189,70 @@ class DaemonTest(DaemonTestCase):
         )
         self.assertEqual(len(self.fails("--config", config + ".none")), 1)
 
-    def test_configured_reserve_that_does_not_fit(self):
-        config = self.write("c.toml", "[slice.ls]\nreserve = 200\n")
-        lines = self.fails("--config", config)
+    def test_a_configured_reserve_that_does_not_fit_counts_as_far_as_it_fits(self):
+        config = self.write("c.toml", "[slice.ls]\nreserve = 100\n[slice.other]\nreserve = 31\n")
+        lines = [
+            "the reserve of slice other, 31 SMs, does not fit GPU 2, which has 130: it is 30 there",
+        ]
+        check = self.spawn("--socket", self.path, "--config", config, "--check-config")
+        output, errors = check.communicate(timeout=60)
+        self.assertEqual((check.returncode, output), (0, ""))
+        self.assertEqual(errors.splitlines(), ["gpuctld: " + line for line in lines])
+        self.start("--config", config)
+        self.assertEqual([note for note in self.call("GetStatus")["parameters"]["notes"] if "reserve of slice" in note], lines)
+        slices = {node["path"]: node for node in self.call("ListSlices")["parameters"]["slices"]}
+        self.assertEqual((slices["ls"]["reserve"], slices["other"]["reserve"]), (100, 31))
+        said = self.call("SetSlice", path="ls", settings={"weight": 7})["parameters"]
+        self.assertNotIn("notes", said)
+        said = self.call("SetSlice", path="other", settings={"weight": 7})["parameters"]
+        self.assertEqual(said["notes"], lines)
+        self.daemon.terminate()
+        _, errors = self.daemon.communicate(timeout=60)
+        self.daemon = None
+        self.assertIn("gpuctld: " + lines[0], errors.splitlines())
+
+    def test_a_configured_reserve_that_fits_no_gpu_is_a_mistake(self):
+        config = self.write("c.toml", "[slice.ls]\nreserve = 200\n[slice.other]\nreserve = 57\n")
         self.assertEqual(
-            lines,
-            [f'gpuctld: {config}:2:11: slice."ls".reserve: reserve of slice ls does not fit: 200 asked, 130 available'],
+            self.fails("--config", config),
+            [
+                f'gpuctld: {config}:4:11: slice."other".reserve: reserve of slice other does not fit: '
+                "57 asked, 56 available"
+            ],
+        )
+
+    def test_a_reload_exchanges_reserves(self):
+        config = self.write("c.toml", "[slice.a]\nreserve = 30\n[slice.b]\nreserve = 100\n")
+        self.start("--config", config)
+        self.write("c.toml", "[slice.a]\nreserve = 100\n[slice.b]\nreserve = 30\n")
+        self.daemon.send_signal(signal.SIGHUP)
+
+        def reserves():
+            slices = {node["path"]: node for node in self.call("ListSlices")["parameters"]["slices"]}
+            return slices["a"]["reserve"], slices["b"]["reserve"]
+
+        self.assertTrue(eventually(lambda: reserves() == (100, 30)), reserves())
+        self.kill()
+        self.write("c.toml", "[slice.a]\nreserve = 30\n[slice.b]\nreserve = 100\n")
+        self.start("--config", config)
+        self.assertEqual(reserves(), (30, 100))
+
+    def test_a_change_that_cannot_be_stored_is_made_and_says_so(self):
+        self.start()
+        os.mkdir(self.path + ".state/state.json.new")
+        os.mkdir(self.path + ".state/state.json.new/full")
+        replies = [
+            self.call("CreateSlice", path="ls", settings={}),
+            self.call("SetSlice", path="ls", settings={"max": 9}),
+            self.call("CreateSlice", path="gone", settings={}),
+            self.call("DeleteSlice", path="gone"),
+        ]
+        for reply in replies:
+            (note,) = reply["parameters"]["notes"]
+            self.assertIn("the slices would not survive a restart", note)
+        shutil.rmtree(self.path + ".state/state.json.new")
+        self.assertTrue(
+            eventually(lambda: "notes" not in self.call("SetSlice", path="ls", settings={"max": 9})["parameters"])
         )
 
     def test_configured_devices(self):

@@ -93,6 +93,16 @@ class StateFile(DaemonTestCase):
         self.assertIn(f"gpuctld: {file}: slice b: weight", lines[1])
         self.assertEqual(lines[2], f"gpuctld: {file}: as it was found, it is kept as {file}.bad")
 
+    def test_each_damaged_file_is_kept(self):
+        damaged = ['{"version":1,"slices":[%s],"configured":[]}' % text for text in ("1", "2", "3", "2")]
+        for text in damaged:
+            file = self.make_state(text)
+            self.start()
+            self.kill()
+        kept = sorted(name for name in os.listdir(os.path.dirname(file)) if ".bad" in name)
+        self.assertEqual(kept, ["state.json.bad", "state.json.bad.1", "state.json.bad.2"])
+        self.assertEqual([self.read(os.path.join(os.path.dirname(file), name)) for name in kept], damaged[:3])
+
     def test_a_file_that_cannot_be_read_stops_the_start_and_stays(self):
         file = self.make_state("")
         os.remove(file)
