@@ -282,61 +282,6 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
   return changed;
 }
 
-/// True if a slice became active or inactive on a device.
-bool Scheduler::mark_active(std::uint64_t now_ns) {
-  for (const Client& client : clients_)
-    for (const Client::Slot& slot : client.slots()) {
-      if (slot.device < 0) continue;
-      std::uint64_t& last_ns = work_[static_cast<std::size_t>(slot.device)][client.node].last_ns;
-      last_ns = std::max(last_ns, slot.work_ns);
-    }
-  bool changed = false;
-  reserve_ends_ns_ = UINT64_MAX;
-  for (std::size_t device = 0; device < grants_.size(); ++device) {
-    const sched::Activity activity = sched::mark_active(nodes_on_[device], work_[device], now_ns);
-    changed |= activity.changed;
-    reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
-  }
-  return changed;
-}
-
-/// How many reserves are held although no client is there. Whether one is decides what is in force for others.
-std::size_t Scheduler::held_for_nobody() const {
-  std::size_t held = 0;
-  for (const auto& nodes : nodes_on_)
-    for (std::size_t n = 0; n < nodes.size(); ++n) held += nodes[n].active && !inhabited_[n];
-  return held;
-}
-
-std::vector<Scheduler::Worked> Scheduler::worked() const {
-  std::vector<Worked> worked;
-  for (std::size_t device = 0; device < work_.size(); ++device)
-    for (std::size_t n = 0; const auto& [path, slice] : tree_.slices()) {
-      std::chrono::nanoseconds hold{};  // the longest of those that its work prolongs
-      sched::each_up_to_root(nodes_, n, [&](std::size_t up) { hold = std::max(hold, nodes_[up].hold); });
-      if (const std::uint64_t last_ns = work_[device][n++].last_ns; last_ns != 0 && hold.count() > 0)
-        worked.push_back({path, device, last_ns, hold});
-    }
-  return worked;
-}
-
-void Scheduler::saw_work(std::string_view slice, std::size_t device, std::uint64_t last_ns) {
-  for (std::size_t n = 0; const auto& [path, settings] : tree_.slices()) {
-    std::uint64_t& known_ns = work_[device][n++].last_ns;
-    if (path == slice) known_ns = std::max(known_ns, last_ns);
-  }
-}
-
-std::vector<std::string> Scheduler::unfit_reserves(std::string_view slice) const {
-  std::vector<std::string> lines;
-  for (std::size_t device = 0; device < devices_.size(); ++device) {
-    const std::string name = "GPU " + std::to_string(devices_[device].index);
-    for (auto& [path, line] : sched::unfit_reserves(tree_, sched::CapSM{sms_[device]}, name))
-      if (slice.empty() || path == slice) lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 /// True if a client began or ceased to launch often where that decides about time slices.
 bool Scheduler::mark_often() {
   if (!conditions_.time_sliced || !conditions_.sets_time_slices) return false;

@@ -199,7 +199,8 @@ class DaemonTest(DaemonTestCase):
         self.assertEqual((check.returncode, output), (0, ""))
         self.assertEqual(errors.splitlines(), ["gpuctld: " + line for line in lines])
         self.start("--config", config)
-        self.assertEqual([note for note in self.call("GetStatus")["parameters"]["notes"] if "reserve of slice" in note], lines)
+        notes = self.call("GetStatus")["parameters"]["notes"]
+        self.assertEqual([note for note in notes if "reserve of slice" in note], lines)
         slices = {node["path"]: node for node in self.call("ListSlices")["parameters"]["slices"]}
         self.assertEqual((slices["ls"]["reserve"], slices["other"]["reserve"]), (100, 31))
         said = self.call("SetSlice", path="ls", settings={"weight": 7})["parameters"]
