@@ -42,8 +42,8 @@ void take_slices(std::string_view text) {
 void take_holdings(std::string_view text) {
   const auto holdings = understand_holdings(text);
   if (!holdings) return require_line(holdings.error().message);
-  require(holdings->size() <= kMostHoldings, "not more than are kept");
-  for (const Holding& holding : *holdings) require(holding.process.pid > 0, "a process has a number");
+  require(holdings->attached.size() <= kMostHoldings, "not more than are kept");
+  for (const Holding& holding : holdings->attached) require(holding.process.pid > 0, "a process has a number");
 }
 
 void take_kernels(std::string_view text) {

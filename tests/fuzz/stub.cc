@@ -89,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     look(step % 4 * kMs);
     scheduler.read_records(&scheduler, now);
     (void)scheduler.time_slices_work();
-    (void)scheduler.hold_memory(hostile.client, step % 2, place);
+    (void)scheduler.hold_memory(hostile.client, step % 2, place, now);
     describe(hostile.client);
   }
   // Whatever it holds, it has until its deadline.
