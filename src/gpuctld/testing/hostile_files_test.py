@@ -94,7 +94,7 @@ class StateFile(DaemonTestCase):
         self.assertEqual(lines[2], f"gpuctld: {file}: as it was found, it is kept as {file}.bad")
 
     def test_each_damaged_file_is_kept(self):
-        damaged = ['{"version":1,"slices":[%s],"configured":[]}' % text for text in ("1", "2", "3", "2")]
+        damaged = [f'{{"version":1,"slices":[{text}],"configured":[]}}' for text in ("1", "2", "3", "2")]
         for text in damaged:
             file = self.make_state(text)
             self.start()

@@ -161,6 +161,20 @@ std::vector<Context*> take_out(Which which) {
   return taken;
 }
 
+/// What is known of a context and its streams is forgotten. Returns it if it is managed.
+std::vector<Context*> take_out(CUcontext handle) {
+  WaitingStreams::get().forget(handle);
+  Captures::get().forget(handle);
+  StreamPriorities::get().forget(handle);
+  StreamLevels::get().forget(handle);
+  {
+    Registry& all = *registry();
+    std::lock_guard lock(all.mutex);
+    std::erase(all.contexts, std::pair<CUcontext, Context*>(handle, nullptr));
+  }
+  return take_out([handle](const Context& c) { return c.handle() == handle; });
+}
+
 /// The agents may call the driver for most of that time. What is left after that is for a call that has begun.
 void end_own_calls_within(std::chrono::nanoseconds longest) {
   end_own_calls_at(monotonic_ns() + static_cast<std::uint64_t>(longest.count()) * 3 / 4);
@@ -177,17 +191,11 @@ bool works(ContextState& context) {
 }  // namespace
 
 void Contexts::forget(CUcontext handle) {
-  WaitingStreams::get().forget(handle);
-  Captures::get().forget(handle);
-  StreamPriorities::get().forget(handle);
-  StreamLevels::get().forget(handle);
-  {
-    Registry& all = *registry();
-    std::lock_guard lock(all.mutex);
-    std::erase(all.contexts, std::pair<CUcontext, Context*>(handle, nullptr));
-  }
-  for (Context* context : take_out([handle](const Context& c) { return c.handle() == handle; }))
-    context->end_with_agent();
+  for (Context* context : take_out(handle)) context->end_with_agent();
+}
+
+void Contexts::forget_gone(CUcontext handle) {
+  for (Context* context : take_out(handle)) context->end_without_memory();
 }
 
 namespace {
@@ -302,6 +310,7 @@ AgentsHeld::AgentsHeld(CUdevice device) {
   for (Context* context : contexts_) {
     context->state().agent.hold();
     context->state().agent.wait_until_agent_is(AgentLink::AgentIs::kHeld, until);
+    context->let_holders_work();
   }
 }
 

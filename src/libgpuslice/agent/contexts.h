@@ -19,6 +19,8 @@ class Contexts {
   /// The program is about to destroy this context. Its agent ends before this returns. The state in this process stays
   /// allocated.
   static void forget(CUcontext handle);
+  /// The same for one that is gone already, or may be. AgentsHeld lived while it went.
+  static void forget_gone(CUcontext handle);
 
   /// The process begins to exit. From now on nothing is managed. Waits for the agents, at most kLongestExit, and where
   /// programs share the GPU for the process's own work there, at most kLongestWork: workers that read memory of a

@@ -156,9 +156,8 @@ template <class Plain>
 CUresult add_node(const CUgraphNodeParams* params, Plain plain) {
   return nothrow([&] {
     if (params && moves_graph(*params)) {
-      for (const std::shared_ptr<ExecutableGraph>& known : ExecutableGraph::all()) {
+      for (const auto& known : ExecutableGraph::all())
         if (known->graph() == params->graph.graph) known->release(nullptr);
-      }
     }
     return plain();
   });

@@ -1,6 +1,7 @@
 // Calls that free memory or end contexts: they block in the driver until the device is idle.
 #include <array>
 #include <atomic>
+#include <vector>
 
 #include "ipc/stub.h"
 #include "libgpuslice/agent/contexts.h"
@@ -58,13 +59,28 @@ CUcontext primary_context(CUdevice device) {
   return context;
 }
 
+/// The managed contexts that may be the primary one of the device: all of the device where the driver does not say
+/// which. One that still exists is managed anew at its next launch.
+std::vector<Context*> primary_contexts(CUdevice device, CUcontext primary) {
+  std::vector<Context*> found = Contexts::all();
+  std::erase_if(found, [&](const Context* context) {
+    return primary ? context->handle() != primary : context->device() != device;
+  });
+  return found;
+}
+
 /// Green contexts retain the primary context too, and would keep it alive when nothing else does.
-void give_up_parts(CUcontext primary) {
-  for (Context* context : Contexts::all()) {
-    if (context->handle() != primary) continue;
-    ExecutableGraph::give_up_copies(primary);
+void give_up_parts(CUdevice device, CUcontext primary) {
+  for (Context* context : primary_contexts(device, primary)) {
+    ExecutableGraph::give_up_copies(context->handle());
     context->opaque().give_up_parts();
   }
+}
+
+/// `forget`: Contexts::forget or Contexts::forget_gone.
+void forget_primary(CUdevice device, CUcontext primary, void (*forget)(CUcontext)) {
+  if (primary) return forget(primary);
+  for (const Context* context : primary_contexts(device, primary)) forget(context->handle());
 }
 
 /// The device of a context; all of them if it is not managed.
@@ -92,10 +108,9 @@ CUresult reset_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice)) {
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
     QuiesceLaunches quiesced(device);
-    if (CUcontext primary = primary_context(device)) {
-      give_up_parts(primary);
-      Contexts::forget(primary);
-    }
+    const CUcontext primary = primary_context(device);
+    give_up_parts(device, primary);
+    forget_primary(device, primary, Contexts::forget);
     const CUresult result = function(device);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);  // primary_uses() stays: nothing is released
     return result;
@@ -112,9 +127,9 @@ CUresult release_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice))
     const AgentsHeld held(device);
     const CUresult result = function(device);
     if (result != CUDA_SUCCESS) return result;
-    if (--primary_uses(device) <= 0) give_up_parts(primary);
+    if (--primary_uses(device) <= 0) give_up_parts(device, primary);
     if (!primary_context_ended(device)) return result;
-    Contexts::forget(primary);
+    forget_primary(device, primary, Contexts::forget_gone);
     HeldMemory::get().forget_device(device);
     return result;
   });

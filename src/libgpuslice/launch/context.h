@@ -121,6 +121,10 @@ class Context final : public Opaque::Owner, public LaunchSource {
 
   /// For a context that is about to be destroyed. Nothing touches its memory after this.
   void end_with_agent();
+  /// For one that may be gone already, after let_holders_work(). Touches none of its memory.
+  void end_without_memory();
+  /// What is still there and rests ends by itself. Before a call that may end the context.
+  void let_holders_work();
   /// Called several times a second by a thread that never calls the driver. The agent may be stuck in a driver call
   /// that waits for an evicted launch, which in turn waits for the agent. If so, resting holders are told to work.
   void rescue();

@@ -19,10 +19,18 @@ void Context::rescue() {
 }
 
 void Context::end_with_agent() {
+  end_without_memory();
+  let_holders_work();  // of what was not waited for; rescue() has finished, or will find that this has ended
+}
+
+void Context::end_without_memory() {
   state_.end();
   state_.agent.wait_until_agent_is(AgentLink::AgentIs::kOver, std::chrono::steady_clock::now() + AgentLink::kPatience);
-  std::lock_guard lock(state_.book.mutex());  // now rescue() has finished, or will find that this has ended
-  state_.book.let_holders_work();             // of what is still there, if it was not waited for
+}
+
+void Context::let_holders_work() {
+  std::lock_guard lock(state_.book.mutex());
+  state_.book.let_holders_work();
 }
 
 }  // namespace gpuslice
