@@ -29,10 +29,17 @@ class BadConfiguration(instance.SystemTest):
         self.assertIn("gpuctl.toml:2:", line)
         self.assertIn("reserve", line)
 
-    def test_reserve_that_does_not_fit(self):
-        line = self.refused('[slice."ls"]\nreserve = 6\n\n[slice."other"]\nreserve = 3\n')
+    def test_reserve_that_no_gpu_has(self):
+        line = self.refused('[slice."ls"]\nreserve = 257\n')
         self.assertIn("reserve", line)
-        self.assertIn("gpuctl.toml:", line)
+        self.assertIn("gpuctl.toml:2:", line)
+
+    def test_reserve_that_this_gpu_does_not_have(self):
+        """The GPU is only found when the daemon runs, so it runs, and says what is so there."""
+        self.start_daemon(config='[slice."ls"]\nreserve = 6\n\n[slice."other"]\nreserve = 3\n')
+        said = "the reserve of slice other, 3 SMs, does not fit GPU 0, which has 8: it is 2 there"
+        self.assertIn(said, self.daemon.err())
+        self.assertIn(said, self.gpuctl("status").stdout)
 
     def test_not_toml(self):
         self.assertIn("gpuctl.toml:1:", self.refused("][ nonsense\n"))
