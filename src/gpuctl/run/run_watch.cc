@@ -153,7 +153,7 @@ void watch_beside(const std::string& slice, const std::string& library) {
     // All is closed before the program starts: another process may wait for a pipe or a lock to be free.
     ::dup2(program, STDIN_FILENO);
     ::close(STDOUT_FILENO);
-    ::close_range(3, ~0u, 0);
+    if (::close_range(3, ~0u, 0) != 0) ::_exit(0);
     ::setsid();
     if (::chdir("/") != 0 || ::fork() != 0) ::_exit(0);
     rename_process(process);

@@ -1,4 +1,5 @@
 // Calls that free memory or end contexts: they block in the driver until the device is idle.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <vector>
@@ -50,37 +51,33 @@ std::atomic<int>& primary_uses(CUdevice device) {
   return uses[static_cast<std::size_t>(device) % uses.size()];
 }
 
-/// Null: it does not exist, or the driver does not say.
-CUcontext primary_context(CUdevice device) {
-  CUcontext context = nullptr;
-  const Driver& d = driver();
-  if (primary_context_ended(device) || d.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) return nullptr;
-  d.cuDevicePrimaryCtxRelease_v2(device);
-  return context;
-}
-
 /// The managed contexts that may be the primary one of the device: all of the device where the driver does not say
 /// which. One that still exists is managed anew at its next launch.
-std::vector<Context*> primary_contexts(CUdevice device, CUcontext primary) {
-  std::vector<Context*> found = Contexts::all();
-  std::erase_if(found, [&](const Context* context) {
-    return primary ? context->handle() != primary : context->device() != device;
-  });
+std::vector<CUcontext> primary_contexts(CUdevice device) {
+  CUcontext primary = nullptr;
+  unsigned flags = 0;
+  int active = 1;
+  const Driver& d = driver();
+  const bool says =
+      d.cuDevicePrimaryCtxGetState && d.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS;
+  if (says && !active) return {};
+  if (says && d.cuDevicePrimaryCtxRetain(&primary, device) == CUDA_SUCCESS) {
+    d.cuDevicePrimaryCtxRelease_v2(device);
+    return {primary};
+  }
+  std::vector<CUcontext> found;
+  for (const Context* context : Contexts::all())
+    if (context->device() == device) found.push_back(context->handle());
   return found;
 }
 
 /// Green contexts retain the primary context too, and would keep it alive when nothing else does.
-void give_up_parts(CUdevice device, CUcontext primary) {
-  for (Context* context : primary_contexts(device, primary)) {
+void give_up_parts(const std::vector<CUcontext>& primary) {
+  for (Context* context : Contexts::all()) {
+    if (std::ranges::find(primary, context->handle()) == primary.end()) continue;
     ExecutableGraph::give_up_copies(context->handle());
     context->opaque().give_up_parts();
   }
-}
-
-/// `forget`: Contexts::forget or Contexts::forget_gone.
-void forget_primary(CUdevice device, CUcontext primary, void (*forget)(CUcontext)) {
-  if (primary) return forget(primary);
-  for (const Context* context : primary_contexts(device, primary)) forget(context->handle());
 }
 
 /// The device of a context; all of them if it is not managed.
@@ -108,9 +105,9 @@ CUresult reset_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice)) {
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
     QuiesceLaunches quiesced(device);
-    const CUcontext primary = primary_context(device);
-    give_up_parts(device, primary);
-    forget_primary(device, primary, Contexts::forget);
+    const std::vector<CUcontext> primary = primary_contexts(device);
+    give_up_parts(primary);
+    std::ranges::for_each(primary, Contexts::forget);
     const CUresult result = function(device);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);  // primary_uses() stays: nothing is released
     return result;
@@ -122,14 +119,14 @@ CUresult release_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice))
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
     QuiesceLaunches quiesced(device);
-    const CUcontext primary = primary_context(device);
+    const std::vector<CUcontext> primary = primary_contexts(device);
     // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
     const AgentsHeld held(device);
     const CUresult result = function(device);
     if (result != CUDA_SUCCESS) return result;
-    if (--primary_uses(device) <= 0) give_up_parts(device, primary);
+    if (--primary_uses(device) <= 0) give_up_parts(primary);
     if (!primary_context_ended(device)) return result;
-    forget_primary(device, primary, Contexts::forget_gone);
+    std::ranges::for_each(primary, Contexts::forget_gone);
     HeldMemory::get().forget_device(device);
     return result;
   });

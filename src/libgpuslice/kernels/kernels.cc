@@ -116,6 +116,12 @@ std::string Kernels::note_stuck(std::uint64_t hash) {
   return {};
 }
 
+void Kernels::note_ended(std::uint64_t hash) {
+  std::shared_lock lock(mutex_);
+  for (const auto& [handle, kernel] : by_handle_)
+    if (kernel->hash.load() == hash && kernel->stuck.exchange(false)) kernel->changed = true;
+}
+
 namespace {
 
 /// What a slice limits for a kernel that cannot be evicted, and how finely.

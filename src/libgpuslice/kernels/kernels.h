@@ -192,6 +192,8 @@ class Kernels {
   /// A launch of the kernel with this hash_of() does not end where it was confined: its next launches are not. Returns
   /// its name; empty if it was noted before, or is gone.
   std::string note_stuck(std::uint64_t hash);
+  /// The launch has ended after all: its next launches are confined as ever.
+  void note_ended(std::uint64_t hash);
 
   /// Kernels launched since the last call, or all kernels, as `gpuctl explain` shows them.
   std::vector<gpuctl::ipc::Kernel> report(bool all);

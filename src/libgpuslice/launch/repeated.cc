@@ -51,8 +51,9 @@ void RepeatedLaunches::note(Context& context, Lane& lane, const Opaque::Launch& 
   if (std::exchange(latest->page_, asked.decided.page) != asked.decided.page) latest->decisions_ = {};
   latest->context_ = &context;
   t_latest_lane = {lane.stream, &lane, g_launch_words.streams.load(std::memory_order_relaxed)};
-  latest->decisions_[place_of(asked.kernel, shape)] = {asked.kernel, shape, asked.decided.epoch,
-                                                       g_launch_words.kernels.load(std::memory_order_relaxed), suspect};
+  latest->decisions_[place_of(asked.kernel, shape)] = {
+      asked.kernel, shape,    asked.decided.epoch,   g_launch_words.kernels.load(std::memory_order_relaxed),
+      suspect,      &context, lane.place().there.sms};
 }
 
 RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& shape) {
@@ -70,8 +71,8 @@ RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& 
   const ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = ipc::load(grant.flags), epoch = ipc::load(grant.epoch);
   const Decision* const made = latest->find(known->kernel, shape, epoch);
-  if (!made || known->kernel->stuck.load(std::memory_order_relaxed) || (flags & ipc::kFree) != 0 ||
-      ipc::load(grant.jobs) != 0 || !StreamPriorities::follows(stream, flags) ||
+  if (!made || made->context != &context || known->kernel->stuck.load(std::memory_order_relaxed) ||
+      (flags & ipc::kFree) != 0 || ipc::load(grant.jobs) != 0 || !StreamPriorities::follows(stream, flags) ||
       (known->kernel->persistent && (flags & ipc::kByParts) == 0) || context.ended() ||
       current_context() != context.handle() || !may_use_own_streams(kQueuesToMove))
     return;
@@ -80,7 +81,8 @@ RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& 
   const int open = words.open_lanes.load(std::memory_order_acquire);
   if (lane->open() && (open == 1 || lane->apart) && lane->launches % Lane::kMarkEvery != 0 &&
       words.open_series.load(std::memory_order_acquire) == 0 && !context.opaque().settles() &&
-      lane->busy.load(std::memory_order_relaxed) && lane->decided == context.view().version()) {
+      lane->place().there.sms >= made->sms && lane->busy.load(std::memory_order_relaxed) &&
+      lane->decided == context.view().version()) {
     lane_ = lane;
     context_ = &context;
     kernel_ = known->kernel;

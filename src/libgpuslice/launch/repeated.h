@@ -57,6 +57,8 @@ class RepeatedLaunches {
     std::uint32_t epoch = 0;
     std::uint32_t generation = 0;  ///< LaunchWords::kernels at that time
     std::uint64_t suspect = 0;     ///< as Lane::suspect
+    const Context* context = nullptr;
+    std::uint32_t sms = 0;  ///< of the part where it went; its blocks may need as many
   };
   static constexpr std::size_t kDecisions = 1024;  // a large network has some hundred kernels, each in several shapes
 

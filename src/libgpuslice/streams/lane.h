@@ -75,6 +75,7 @@ struct Lane : std::enable_shared_from_this<Lane> {
   /// hash_of() of the latest confined kernel whose blocks might wait for what does not fit there with them. 0: none
   /// since the stream was empty.
   std::atomic<std::uint64_t> suspect{0};
+  std::uint64_t stuck = 0;                ///< the suspect that was reported; guarded by the mutex of Opaque
   GrantView::Version decided;             ///< what decided where the latest launch goes (launch/repeated.h)
   std::uint64_t launches_when_empty = 0;  ///< `launches` when demand() last found the stream empty
 

@@ -286,6 +286,7 @@ std::uint32_t Opaque::demand(Look* look) {
     if (is_over && std::exchange(lane->launches_when_empty, lane->launches) == lane->launches) {
       lane->busy.store(false, std::memory_order_release);
       lane->suspect = 0;
+      if (lane->stuck != 0) Kernels::get().note_ended(std::exchange(lane->stuck, 0));
       continue;
     }
     blocks += lane->blocks;
@@ -321,12 +322,17 @@ std::vector<Opaque::Stuck> Opaque::stuck() {
   // Much more than the program may be ahead of the GPU (in_flight_limit.h).
   constexpr std::uint64_t kStuckNs = 5'000'000'000;
   std::vector<Stuck> found;
+  if (WaitingStreams::get().any_for_a_value()) return found;
   std::lock_guard lock(mutex_);
   const std::uint64_t now = monotonic_ns();
   for (const auto& [key, lane] : lanes_) {
     const std::uint64_t kernel = lane->suspect, at = lane->latest_ns;
     if (!lane->busy.load() || kernel == 0 || now < at + kStuckNs) continue;
+    // A launch that waits for its turn holds the lane.
+    const std::unique_lock turn(lane->mutex, std::try_to_lock);
+    if (!turn.owns_lock()) continue;
     lane->suspect = 0;
+    lane->stuck = kernel;
     found.push_back({kernel, lane->latest_sms, (now - at) / 1'000'000});
   }
   return found;

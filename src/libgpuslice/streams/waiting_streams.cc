@@ -104,7 +104,8 @@ bool WaitingStreams::passed_or_mark(One& one, std::uint64_t put) {
     const InContext there(one.context);
     if (driver().cuStreamQuery(stream) != CUDA_ERROR_NOT_READY) return true;
   }
-  mark(one, put);
+  // In the default stream an event would wait for all blocking streams, and these for the event.
+  if (stream != CU_STREAM_LEGACY) mark(one, put);
   return false;
 }
 
