@@ -65,9 +65,10 @@ class Talker:
         self.attached, self.resumed = True, 1
 
 
-# In one run of eleven 133 SMs were in use after 29 crashes. Whether the daemon or this test is at fault is not known
-# (docs/reliability.md), so it runs only if it is asked for.
-@unittest.skipUnless(os.environ.get("GPUCTL_MANY_CRASHES"), "one run of eleven fails; GPUCTL_MANY_CRASHES=1 runs it")
+# In three of 55 runs 133 SMs were in use after 29 crashes, by a program that had just asked for one and one that had
+# just asked for all. Whether the daemon or this test is at fault is not known (docs/reliability.md), so it runs only if
+# it is asked for.
+@unittest.skipUnless(os.environ.get("GPUCTL_MANY_CRASHES"), "three of 55 runs fail; GPUCTL_MANY_CRASHES=1 runs it")
 class ManyCrashes(DaemonTestCase):
     CRASHES, SMS = 30, 132
 
