@@ -74,11 +74,7 @@ KernelInfo* Kernels::find_locked(const void* handle) {
   const std::uint32_t generation = g_launch_words.kernels.load(std::memory_order_relaxed);
   auto found = by_handle_.find(handle);
   KernelInfo* kernel = found == by_handle_.end() ? nullptr : found->second.get();
-  if (recent) {
-    RecentKernels::Line& line = recent->lines[RecentKernels::line_of(handle)];
-    if (line[0].generation == generation && line[0].handle != handle) line[1] = line[0];
-    line[0] = {handle, kernel, generation};
-  }
+  if (recent) recent->add({handle, kernel, generation});
   return kernel;
 }
 

@@ -13,6 +13,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ipc/types.h"
@@ -148,16 +149,34 @@ struct RecentKernel {
   std::uint32_t generation = 0;
 };
 
-/// Of one thread. Each handle has one cache line, which two handles share.
+/// Of one thread. A cache line is for two handles. Each handle has a line, and another for when that one is full: with
+/// one line alone, of some hundred handles many would push each other out.
 struct RecentKernels {
   struct alignas(64) Line : std::array<RecentKernel, 2> {};
   static constexpr std::size_t kLines = 256;  // a large network has some hundred kernels
   std::array<Line, kLines> lines{};
 
-  static std::size_t line_of(const void* handle) {
-    return (reinterpret_cast<std::uintptr_t>(handle) >> 4) * 0x9e3779b97f4a7c15u >> 56;
+  static std::array<std::size_t, 2> lines_of(const void* handle) {
+    const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(handle) >> 4) * 0x9e3779b97f4a7c15u;
+    return {hash >> 56, hash >> 48 & (kLines - 1)};
   }
-  const Line& of(const void* handle) const { return lines[line_of(handle)]; }
+  const RecentKernel* find(const void* handle, std::uint32_t generation) const {
+    for (const std::size_t line : lines_of(handle))
+      for (const RecentKernel& one : lines[line])
+        if (one.handle == handle && one.generation == generation) return &one;
+    return nullptr;
+  }
+  /// What find() does not find. Takes the place of one of an earlier generation, or else of one of the first line.
+  void add(const RecentKernel& recent) {
+    for (const std::size_t line : lines_of(recent.handle))
+      for (RecentKernel& one : lines[line])
+        if (one.generation != recent.generation) {
+          one = recent;
+          return;
+        }
+    Line& line = lines[lines_of(recent.handle)[0]];
+    line[1] = std::exchange(line[0], recent);
+  }
 };
 /// Null: this thread asked for nothing, or ends.
 extern __attribute__((tls_model("initial-exec"))) thread_local constinit RecentKernels* t_recent_kernels;
@@ -178,9 +197,7 @@ class Kernels {
     const RecentKernels* recent = t_recent_kernels;
     if (!recent) return nullptr;
     const std::uint32_t generation = g_launch_words.kernels.load(std::memory_order_acquire);
-    for (const RecentKernel& one : recent->of(handle))
-      if (one.handle == handle && one.generation == generation) return &one;
-    return nullptr;
+    return recent->find(handle, generation);
   }
   std::shared_ptr<KernelInfo> find_shared(const void* handle);
   /// Kernels of this name in images loaded as libraries, with their handles. Some handles are CUkernels; others are the

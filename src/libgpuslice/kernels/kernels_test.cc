@@ -51,15 +51,24 @@ TEST(Kernels, WhatAnotherThreadTakesAwayIsNotFound) {
 
 TEST(Kernels, HandlesOfOneLineAreToldApart) {
   std::vector<const void*> same;
-  for (std::uintptr_t number = 100; same.size() < 3; ++number)
-    if (RecentKernels::line_of(handle(number)) == RecentKernels::line_of(handle(100))) same.push_back(handle(number));
+  const auto line = RecentKernels::lines_of(handle(100))[0];
+  for (std::uintptr_t number = 100; same.size() < 9; ++number)
+    if (RecentKernels::lines_of(handle(number))[0] == line) same.push_back(handle(number));
   std::vector<std::shared_ptr<KernelInfo>> kernels;
-  for (const void* one : same) Kernels::get().add(one, kernels.emplace_back(kernel("one of three")));
+  for (const void* one : same) Kernels::get().add(one, kernels.emplace_back(kernel("one of nine")));
   for (int round = 0; round < 3; ++round)
-    for (std::size_t i = 0; i < same.size(); ++i) EXPECT_EQ(Kernels::get().find(same[i]), kernels[i].get());
-  Kernels::get().find(same[0]);
-  Kernels::get().find(same[1]);
-  EXPECT_TRUE(Kernels::find_recent(same[0]) && Kernels::find_recent(same[1]));
+    for (std::size_t i = 0; i < same.size(); ++i) EXPECT_EQ(found(same[i]), kernels[i].get());
+}
+
+TEST(Kernels, AllKernelsOfALargeNetworkAreRemembered) {
+  constexpr std::uintptr_t kKernels = 200;
+  // as the allocator of a driver places them
+  const auto nth = [](std::uintptr_t number) { return handle(0x7f3a12340 + number * 0x2d + number / 7 * 0x105); };
+  for (std::uintptr_t number = 0; number < kKernels; ++number) Kernels::get().add(nth(number), kernel("one of many"));
+  for (std::uintptr_t number = 0; number < kKernels; ++number) Kernels::get().find(nth(number));
+  std::uintptr_t remembered = 0;
+  for (std::uintptr_t number = 0; number < kKernels; ++number) remembered += Kernels::find_recent(nth(number)) != nullptr;
+  EXPECT_EQ(remembered, kKernels);
 }
 
 TEST(Kernels, AThreadThatFoundNoneLatelyAsksAgain) {
