@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -61,14 +63,13 @@ TEST(Kernels, HandlesOfOneLineAreToldApart) {
 }
 
 TEST(Kernels, AllKernelsOfALargeNetworkAreRemembered) {
-  constexpr std::uintptr_t kKernels = 200;
-  // as the allocator of a driver places them
-  const auto nth = [](std::uintptr_t number) { return handle(0x7f3a12340 + number * 0x2d + number / 7 * 0x105); };
-  for (std::uintptr_t number = 0; number < kKernels; ++number) Kernels::get().add(nth(number), kernel("one of many"));
-  for (std::uintptr_t number = 0; number < kKernels; ++number) Kernels::get().find(nth(number));
-  std::uintptr_t remembered = 0;
-  for (std::uintptr_t number = 0; number < kKernels; ++number) remembered += Kernels::find_recent(nth(number)) != nullptr;
-  EXPECT_EQ(remembered, kKernels);
+  constexpr std::ptrdiff_t kKernels = 200;
+  std::mt19937_64 random(1);
+  std::vector<const void*> handles;
+  while (std::ssize(handles) < kKernels) handles.push_back(handle(random() & 0x7ffffffffff));
+  for (const void* one : handles) Kernels::get().add(one, kernel("one of many"));
+  for (const void* one : handles) Kernels::get().find(one);
+  EXPECT_EQ(std::count_if(handles.begin(), handles.end(), Kernels::find_recent), kKernels);
 }
 
 TEST(Kernels, AThreadThatFoundNoneLatelyAsksAgain) {
