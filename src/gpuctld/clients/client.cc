@@ -175,6 +175,14 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
   ipc::futex_wake(grant.epoch);
 }
 
+bool Client::begun_with(std::size_t index, std::uint32_t capsm, std::uint64_t now_ns) {
+  Slot& slot = slots_[index];
+  const ipc::Usage& usage = stub_->usage[index];
+  if (slot.faulted || silent() || (ipc::load(usage.demand) == 0 && ipc::load(usage.outstanding) == 0)) return false;
+  slot.held.wrote(capsm, slot.written, slot.epoch, now_ns);
+  return true;
+}
+
 void Client::open_grants() {
   opened_ = true;
   open_all(*stub_.get(), slots_.size());

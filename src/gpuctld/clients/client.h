@@ -77,6 +77,10 @@ class Client {
   /// If only `idle` differs it is written alone, and nobody is woken.
   void write_grant_if_new(std::size_t slot, std::uint32_t capsm, std::uint32_t idle, std::uint64_t now_ns);
 
+  /// For a client that was idle when its grant was written: whether it has begun since it was last read. Then it may be
+  /// using what it had, `capsm`, until it says that it has left.
+  bool begun_with(std::size_t slot, std::uint32_t capsm, std::uint64_t now_ns);
+
   /// Writes what differs from the page. Wakes nobody: the next write_grant_if_new() does, where that is needed.
   void write_terms(std::size_t slot, const Terms& terms);
 

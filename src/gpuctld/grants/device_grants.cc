@@ -1,6 +1,7 @@
 #include "gpuctld/grants/device_grants.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/sm_range.h"
@@ -206,7 +207,6 @@ void DeviceGrants::gather_states(std::chrono::nanoseconds deadline, std::uint64_
   next_.resize(members_.size());
 }
 
-/// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain.
 void DeviceGrants::write(std::uint64_t now_ns) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     auto& [client, index, terms] = members_[i];
@@ -224,10 +224,29 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.first = decision_.clients[i].common == Common::part ? standings_[i].part_first : next_[i].first;
     client->write_terms(index, terms);
   }
-  for (const bool losers : {true, false})
-    for (std::size_t i = 0; i < members_.size(); ++i)
-      if ((next_[i].capsm < states_[i].written) == losers)
-        members_[i].client->write_grant_if_new(members_[i].slot, next_[i].capsm, next_[i].idle, now_ns);
+  write_grants(now_ns);
+}
+
+/// Grants that shrink are written first: SMs are given back before time is spent on waking the clients that gain. One
+/// that was idle may have begun with what it had; then nobody gains before it is known to have left.
+void DeviceGrants::write_grants(std::uint64_t now_ns) {
+  bool begun = false;
+  const auto write = [&](std::size_t i) {
+    members_[i].client->write_grant_if_new(members_[i].slot, next_[i].capsm, next_[i].idle, now_ns);
+  };
+  const auto shrinks = [this](std::size_t i) { return next_[i].capsm < states_[i].written; };
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (shrinks(i)) write(i);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // whoever begins later sees what it may use now
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (shrinks(i) && !states_[i].busy && !where_.time_sliced && !where_.storms)
+      begun |= members_[i].client->begun_with(members_[i].slot, states_[i].written, now_ns);
+  waiting_ |= begun;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (shrinks(i)) continue;
+    if (begun) next_[i].capsm = states_[i].written;
+    write(i);
+  }
 }
 
 }  // namespace gpuctl::daemon

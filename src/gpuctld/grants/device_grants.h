@@ -95,6 +95,7 @@ class DeviceGrants {
   ClientState state_of(const Member& member) const;
   void gather_states(std::chrono::nanoseconds deadline, std::uint64_t now_ns);
   bool place_and_record();
+  void write_grants(std::uint64_t now_ns);
 
   DeviceConditions where_;
   std::vector<Member> members_;

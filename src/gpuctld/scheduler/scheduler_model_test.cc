@@ -119,8 +119,9 @@ TEST(SchedulerModel, WhoMayHaveSmsHasThem) {
       if (one.wants > 0) had[one.program.client->slice()].first += one.had, ++had[one.program.client->slice()].second;
     for (const Obedient& one : world.programs) {
       const auto [sum, programs] = had[one.program.client->slice()];
-      if (one.wants > 0 && sum > 2 * 25 * programs)
+      if (one.wants > 0 && sum > 2 * 25 * programs) {
         EXPECT_GT(one.had, 0) << seed << ": of the programs of " << one.program.client->slice();
+      }
     }
   }
   EXPECT_GT(scarce, 30);

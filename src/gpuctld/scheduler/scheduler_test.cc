@@ -34,6 +34,33 @@ TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
   EXPECT_EQ(batch.granted(), 132u);
 }
 
+TEST(Scheduler, NobodyGainsWhatOneMayUseThatBeginsWhileItsGrantIsWritten) {
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), {.always_preemptible = true});
+  FakeProgram first(scheduler, "batch"), second(scheduler, "batch");
+  first.demand(132);
+  scheduler.update(2);
+  first.demand(0);
+  scheduler.update(3);
+  ASSERT_EQ(first.granted(), 132u);
+  std::uint32_t uses = 0;
+  scheduler.before_growth([&](std::uint64_t) {
+    first.demand(1);
+    uses = std::min(first.granted(), 1u);
+    return true;
+  });
+  second.demand(132);
+  scheduler.update(4);
+  EXPECT_EQ(uses, 1u);
+  EXPECT_LE(uses + second.granted(), 132u);
+  scheduler.before_growth({});
+  scheduler.update(5);
+  EXPECT_LE(uses + second.granted(), 132u);
+  first.apply();
+  scheduler.update(6);
+  EXPECT_EQ(second.granted(), 131u);
+  EXPECT_EQ(first.granted(), 1u);
+}
+
 TEST(Scheduler, SaysWhoseGrantIsSettledAndHowFarAheadThatLetsItBe) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict),
                       {.reserve_by_parts = false, .settled_ahead = std::chrono::seconds(1)});
