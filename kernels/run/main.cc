@@ -22,7 +22,7 @@ void request_stop(int) {
 void stop_on(int signal) {
   struct sigaction action = {};
   action.sa_handler = request_stop;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);  // the second ends it while it waits for the GPU
   sigaction(signal, &action, nullptr);
 }
 

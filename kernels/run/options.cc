@@ -127,7 +127,8 @@ Parsed parse_options(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 all results right, 1 the run failed, 2 wrong usage, 3 a result was wrong.\n"
-      "SIGINT and SIGTERM end the run early; what was measured until then is printed.");
+      "The first SIGINT or SIGTERM ends the run early, and what was measured until then is printed; the second ends it "
+      "at once.");
   Options options;
   std::string kernel;
   CLI::App* list = app.add_subcommand("list", "print the kernels, their parameters and sizes");

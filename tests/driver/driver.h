@@ -19,8 +19,12 @@
   std::exit(status);
 }
 
+/// Where this thread says which call it makes, in a program that wants to know what hangs.
+inline thread_local std::atomic<const char*>* t_latest_call = nullptr;
+
 #define DRIVER_CHECK(call)                                                              \
   do {                                                                                  \
+    if (t_latest_call) *t_latest_call = #call;                                          \
     const CUresult status = (call);                                                     \
     if (status != CUDA_SUCCESS) {                                                       \
       std::fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, status); \

@@ -1,8 +1,12 @@
-// The order of streams, while all goes on that may upset it: stream_order SECONDS SEED, or stream_order 0 SEED for
-// until SIGTERM. Four threads have streams of all kinds and launch kernels that do x = 3x + n, of which some can be
+// The order of streams, while all goes on that may upset it: stream_order SECONDS SEED [apart], or stream_order 0 SEED
+// for until SIGTERM. Four threads have streams of all kinds and launch kernels that do x = 3x + n, of which some can be
 // rewritten, and graphs, copies, memsets, events. Streams wait for values and host functions that come later; captures
 // begin, end, and are given up with their streams; streams and threads end with work under way; from time to time all
 // of it ends with its context, and begins anew. What each chain of kernels leaves is checked.
+//
+// The driver of a GPU holds locks in calls that make or destroy something, and may wait in them for what streams have
+// to do. While a stream waits for a value that the program is to give, nobody may make such a call there: with "apart"
+// all threads keep to that.
 //
 // The last line is "stream_order: R results, W wrong"; exit status 0, 3 when one was wrong, or 4 when no thread got on
 // for kStandstill. Then a line for each thread says on stderr what it was doing.
@@ -15,8 +19,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <mutex>
 #include <random>
+#include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -71,18 +78,28 @@ END:
 
 std::atomic<bool> over{false};
 std::atomic<unsigned> results{0}, wrong{0}, phases{0};
-std::array<std::atomic<const char*>, kThreads> doing{};
+std::array<std::atomic<const char*>, kThreads> doing{}, calling{};
+bool apart = false;
+std::shared_mutex awaited;  ///< with `apart`: shared while a stream waits for what the program is to give
+
+/// For a call that makes or destroys something.
+std::unique_lock<std::shared_mutex> nothing_awaited() {
+  return apart ? std::unique_lock(awaited) : std::unique_lock<std::shared_mutex>();
+}
+std::shared_lock<std::shared_mutex> one_awaited() {
+  return apart ? std::shared_lock(awaited) : std::shared_lock<std::shared_mutex>();
+}
 CUcontext context = nullptr;
 CUfunction step_kernel = nullptr, as_it_is = nullptr;
 
-/// A word of the host's memory that a stream can wait for.
+/// Memory of the host that the GPU reaches: a word that a stream can wait for, or a value of each block.
 struct Word {
   volatile unsigned* host = nullptr;
   CUdeviceptr device = 0;
 
   Word() {
     void* memory = nullptr;
-    DRIVER_CHECK(cuMemHostAlloc(&memory, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+    DRIVER_CHECK(cuMemHostAlloc(&memory, kBlocks * sizeof(unsigned), CU_MEMHOSTALLOC_DEVICEMAP));
     host = static_cast<unsigned*>(memory);
     *host = 0;
     DRIVER_CHECK(cuMemHostGetDevicePointer(&device, memory, 0));
@@ -186,7 +203,7 @@ class Chain {
   /// What a thread may do before it gives what its stream waits for: nothing that itself waits for that.
   void meanwhile() {
     step();
-    switch (below(5)) {
+    switch (below(apart ? 2 : 5)) {
       case 0:
         return launches();
       case 1:
@@ -201,6 +218,7 @@ class Chain {
   }
 
   void waits_for_value() {
+    const auto lock = one_awaited();
     const unsigned value = ++value_;
     DRIVER_CHECK(cuStreamWaitValue32(stream_, word_.device, value, CU_STREAM_WAIT_VALUE_GEQ));
     meanwhile();
@@ -213,6 +231,7 @@ class Chain {
       const unsigned mine = ++self->host_begun_;
       while (self->host_given_ < mine) usleep(100);
     };
+    const auto lock = one_awaited();
     DRIVER_CHECK(cuLaunchHostFunc(stream_, wait, this));
     meanwhile();
     ++host_given_;
@@ -239,6 +258,7 @@ class Chain {
   }
 
   void graph() {
+    const auto lock = nothing_awaited();
     CUstream on = new_stream(CU_STREAM_NON_BLOCKING);
     CUgraph graph = captured(on);
     CUgraphExec executable = nullptr;
@@ -251,6 +271,7 @@ class Chain {
   }
 
   void gives_up_capture() {
+    const auto lock = nothing_awaited();
     CUstream on = new_stream(CU_STREAM_NON_BLOCKING);
     DRIVER_CHECK(cuStreamBeginCapture(on, CU_STREAM_CAPTURE_MODE_RELAXED));
     launch(on);  // into a graph that nobody gets
@@ -260,6 +281,7 @@ class Chain {
   }
 
   void captures_beside() {
+    const auto lock = nothing_awaited();
     CUstream on = new_stream(CU_STREAM_NON_BLOCKING);
     for (unsigned i = 0; i < 4; ++i) {
       CUgraph graph = nullptr;
@@ -280,6 +302,7 @@ class Chain {
       DRIVER_CHECK(cuLaunchHostFunc(
           stream_, [](void*) { usleep(2000); }, nullptr));
     step();
+    const auto lock = nothing_awaited();
     CUstream next = new_stream(gone == streams_[2] ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
     move_to(next);
     DRIVER_CHECK(cuStreamDestroy(gone));
@@ -288,6 +311,7 @@ class Chain {
   }
 
   void short_thread() {
+    const auto lock = nothing_awaited();
     DRIVER_CHECK(cuEventRecord(event_, stream_));
     std::thread([this] {
       DRIVER_CHECK(cuCtxSetCurrent(context));
@@ -302,9 +326,12 @@ class Chain {
   }
 
   void check() {
-    std::array<unsigned, kBlocks> found{};
-    DRIVER_CHECK(cuMemcpyDtoHAsync(found.data(), values_, sizeof found, stream_));
+    // In pinned memory, and asked for: what waits in the driver may keep others out of it.
+    DRIVER_CHECK(cuMemcpyDtoHAsync(const_cast<unsigned*>(found_.host), values_, kBlocks * sizeof(unsigned), stream_));
+    if (apart)
+      while (cuStreamQuery(stream_) == CUDA_ERROR_NOT_READY) std::this_thread::sleep_for(50us);
     DRIVER_CHECK(cuStreamSynchronize(stream_));
+    const std::vector<unsigned> found(found_.host, found_.host + kBlocks);
     ++results;
     if (std::ranges::any_of(found, [this](unsigned value) { return value != expected_; })) {
       ++wrong;
@@ -312,6 +339,7 @@ class Chain {
       set(1);
     }
     done_.clear();
+    const auto lock = nothing_awaited();
     for (CUgraphExec one : executables_) DRIVER_CHECK(cuGraphExecDestroy(one));
     executables_.clear();
   }
@@ -319,7 +347,7 @@ class Chain {
   std::atomic<const char*>& doing_;
   std::mt19937& random_;
   CUdeviceptr values_ = 0, aside_ = 0;
-  Word word_;
+  Word word_, found_;
   unsigned value_ = 0;
   std::atomic<unsigned> host_begun_{0}, host_given_{0};
   std::array<CUstream, 5> streams_{};
@@ -346,7 +374,8 @@ void watch() {
   for (;; std::this_thread::sleep_for(100ms)) {
     if (const unsigned now = results + phases; now != seen) seen = now, since = Clock::now();
     if (Clock::now() - since < kStandstill) continue;
-    for (unsigned i = 0; i < kThreads; ++i) std::fprintf(stderr, "thread %u: %s\n", i, doing[i].load());
+    for (unsigned i = 0; i < kThreads; ++i)
+      std::fprintf(stderr, "thread %u: %s, at %s\n", i, doing[i].load(), calling[i].load());
     std::fflush(stderr);
     _exit(4);
   }
@@ -355,7 +384,9 @@ void watch() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  apart = argc == 4 && std::string_view(argv[3]) == "apart";
+  if (argc != (apart ? 4 : 3)) return 2;
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // a first launch would load, and wait
   const int seconds = std::atoi(argv[1]);
   const auto seed = static_cast<unsigned>(std::atoi(argv[2]));
   std::signal(SIGTERM, [](int) { over = true; });
@@ -371,18 +402,20 @@ int main(int argc, char** argv) {
     if (ends) return;
     DRIVER_CHECK(cuDevicePrimaryCtxReset(0));
     DRIVER_CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    DRIVER_CHECK(cuDevicePrimaryCtxRelease(0));
     begin_context();
   };
   std::barrier barrier(kThreads, next_phase);
+  std::barrier all_made(kThreads);
   std::vector<std::thread> threads;
   for (unsigned number = 0; number < kThreads; ++number) {
     threads.emplace_back([&, number] {
       std::mt19937 random(seed * kThreads + number);
+      t_latest_call = &calling[number];
       while (!ends) {
         DRIVER_CHECK(cuCtxSetCurrent(context));
         {
           Chain chain(number, random);
+          all_made.arrive_and_wait();
           for (unsigned i = 0; i < kRounds; ++i) chain.round();
         }
         doing[number] = "waits for the others";

@@ -130,6 +130,26 @@ class RunSignals(instance.SystemTest):
         shell.do("finish")
         self.assertIsNone(shell.process.poll())
 
+    def test_a_bench_that_waits_for_sms_ends_by_the_second(self):
+        """The first asks for an end in good order, for which it has to wait."""
+        self.gpuctl("set", "s", "max=0")
+        bench = self.start_bench("s", "matrixMul")
+        instance.wait_until(lambda: (self.usage("s", bench.pid) or {}).get("outstanding", 0) > 0, "it to wait")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            bench.process.send_signal(number)
+            self.wait_until_it_asked(bench.pid, number)
+        self.assertIsNone(bench.process.poll())
+        bench.process.send_signal(signal.SIGINT)
+        self.assertEqual(bench.wait(), -signal.SIGINT)
+
+    def wait_until_it_asked(self, pid, number):
+        def catches():
+            with open(f"/proc/{pid}/status") as status:
+                mask = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt:"))
+            return mask >> (number - 1) & 1
+
+        instance.wait_until(lambda: not catches(), f"signal {number} to be handled")
+
 
 if __name__ == "__main__":
     instance.main()
