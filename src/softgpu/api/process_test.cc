@@ -74,6 +74,7 @@ TEST_F(ProcessApi, AStreamThatWaitsForAValueHoldsUpItsHardwareQueue) {
         CUdeviceptr words = 0;
         EXPECT_CU(cuMemAlloc(&words, 64));
         EXPECT_CU(cuMemsetD32(words, 0, 16));
+        EXPECT_CU(cuCtxSynchronize());  // the streams do not wait for it
         std::array<CUstream, 3> streams{};
         for (CUstream& stream : streams) EXPECT_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
         EXPECT_CU(cuStreamWaitValue32(streams[0], words, 1, CU_STREAM_WAIT_VALUE_EQ));
