@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/sm_range.h"
+#include "ipc/mode.h"
 
 namespace gpuctl::ipc {
 
@@ -20,7 +21,7 @@ inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
 /// Changes whenever a word moves or means something else. A flag or a word of `reserved` that gets a meaning changes
 /// nothing if the other side may ignore it and 0 means what was before. A client says at Attach which version it has;
 /// with any other than the daemon's it gets no page and runs without limits.
-inline constexpr std::uint32_t kStubVersion = 8;
+inline constexpr std::uint32_t kStubVersion = 9;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
 /// program that holds a grant attaches again sooner.
@@ -45,7 +46,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kInCommon, and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kWorkersEnd, a Mode (mode.h), and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -57,27 +58,10 @@ struct alignas(64) Grant {
 inline constexpr std::uint32_t kMemoryLimited = 1;
 /// No other client is on this GPU, and the client's slice may have all of it.
 inline constexpr std::uint32_t kAlone = 2;
-/// Nothing in force needs the client's kernels to give SMs back: they keep their original form.
-inline constexpr std::uint32_t kFree = 4;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
-inline constexpr std::uint32_t kReportWork = 8;
+inline constexpr std::uint32_t kReportWork = 4;
 /// A worker of the client ends when it has worked for Stub::worker_time_us.
-inline constexpr std::uint32_t kWorkersEnd = 16;
-/// Nothing that the clients that are there now do takes any of the grant away; only a client that comes or goes can, or
-/// somebody who changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
-inline constexpr std::uint32_t kSettled = 32;
-/// The client's SMs are those that its max and the kept reserves of others leave, and nothing else can take any of them
-/// away. So its kernels may keep their original form as long as they are confined to these SMs.
-inline constexpr std::uint32_t kByParts = 64;
-/// The client's persistent kernels share each SM: its grant is so many SMs in capacity (ptx/persistent_abi.h,
-/// "Places"). It holds for launches that follow.
-inline constexpr std::uint32_t kByCapacity = 128;
-/// Programs take turns on this GPU: the driver ends what an ended process left there, and no other program minds.
-inline constexpr std::uint32_t kTakesTurns = 1u << 24;
-/// Kernels of the client that cannot be evicted, or need not be (kByParts), are not confined to its grant. They share
-/// SMs with those of other clients, as the GPU divides these: with kByParts Stub::guaranteed_sms from Grant::first on,
-/// else all. They need no grant: there may be more programs than SMs.
-inline constexpr std::uint32_t kInCommon = 1u << 25;
+inline constexpr std::uint32_t kWorkersEnd = 8;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -229,7 +213,7 @@ static_assert(sizeof(WorkerNeeds) == 12);
 inline constexpr std::uint32_t kMostNeeds = 15;
 
 /// client -> daemon, one per device: what the workers of its outstanding launches take. It is kept up to date while its
-/// kernels share each SM (kByCapacity). Consistent if `version` is even and did not change.
+/// kernels share each SM (Mode::capacity). Consistent if `version` is even and did not change.
 struct alignas(64) Needs {
   std::uint32_t version;
   std::uint32_t count;  ///< entries in use; 0: not known, as launches in original form are
@@ -250,7 +234,7 @@ struct Stub {
   std::uint32_t records_read;
   std::uint32_t worker_time_us;  ///< daemon: what kWorkersEnd means, at most kLongestWorkerTimeUs
   /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
-  /// its grant is settled (kSettled); at most kMostSettledAheadMs; 0: as where it is not.
+  /// its grant is settled (is_settled); at most kMostSettledAheadMs; 0: as where it is not.
   std::uint32_t settled_ahead_ms;
   /// daemon: how long a subgrid of a kernel in sliced form should take, at most kLongestSubgridUs; 0: kernels have
   /// workers, not subgrids. A client looks when it loads an image, to choose the forms, and at each launch.

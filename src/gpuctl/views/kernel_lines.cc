@@ -27,6 +27,22 @@ std::string workers_text(const ipc::Kernel& k, const ipc::ClientUsage* sharing) 
   return std::to_string(least) + (even ? "" : " to " + std::to_string(least + 1)) + " of " + fit;
 }
 
+/// What the mode means, with its numbers.
+std::string how_kernels_run(const ipc::ClientUsage& usage) {
+  const std::string common = plural(usage.common_sms, "SM") + " that it has in common with other programs";
+  const std::string granted = plural(usage.granted, "SM");
+  if (usage.mode == "free") return "kernels run as the program launches them";
+  if (usage.mode == "part") return "kernels keep their original form, on " + granted + " of its own";
+  if (usage.mode == "common") return "kernels keep their original form, on " + common;
+  if (usage.mode == "lent")
+    return "rewritten kernels give SMs back between two blocks, and the others run on " + common;
+  if (usage.mode == "turns") return "programs take turns, and this one has " + granted;
+  if (usage.mode == "capacity")
+    return "rewritten kernels share each of " + plural(usage.shared_sms, "SM") + ", and have the capacity of " +
+           std::to_string(usage.granted);
+  return "rewritten kernels give SMs back between two blocks, and the others run on " + granted;
+}
+
 }  // namespace
 
 std::string granted_text(const ipc::ClientUsage& usage) {
@@ -55,18 +71,13 @@ std::string state_text(const ipc::Client& client, const ipc::ClientUsage& usage)
 std::vector<std::string> in_force_lines(const ipc::Client& client) {
   std::vector<std::string> lines;
   for (const ipc::ClientUsage& u : client.usage) {
-    std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
-    if (u.in_force == "nothing") line += ", so its kernels keep their original form";
+    std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force) + "; mode " +
+                       printable(u.mode) + ": " + how_kernels_run(u);
     if (u.priorities > 1)
       line +=
           "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
     if (u.in_force != "nothing" && u.worker_time_us > 0)
       line += "; workers end after " + std::to_string(u.worker_time_us) + " us";
-    if (u.in_force != "nothing" && u.shared_sms > 0)
-      line += "; shares each of " + std::to_string(u.shared_sms) + " SMs, and has the capacity of " +
-              std::to_string(u.granted);
-    if (u.common_sms > 0)
-      line += "; original kernels on " + plural(u.common_sms, "SM") + ", in common with other programs";
     if (u.mps_sms > 0) line += "; MPS keeps it to " + plural(u.mps_sms, "SM") + " until it starts again";
     if (u.sms_told > 0) line += "; told of " + plural(u.sms_told, "SM");
     lines.push_back(std::move(line));
@@ -96,8 +107,7 @@ std::vector<std::string> turn_lines(const ipc::Client& client) {
 
 Table kernel_table(std::vector<ipc::Kernel> kernels, const ipc::Client& client) {
   const ipc::ClientUsage* sharing = nullptr;
-  if (client.usage.size() == 1 && client.usage[0].shared_sms > 0 && client.usage[0].in_force != "nothing")
-    sharing = &client.usage[0];
+  if (client.usage.size() == 1 && client.usage[0].shared_sms > 0) sharing = &client.usage[0];
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const ipc::Kernel& a, const ipc::Kernel& b) { return a.launches > b.launches; });
   using enum Table::Align;

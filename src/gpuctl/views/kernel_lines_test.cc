@@ -39,15 +39,12 @@ TEST(KernelLines, SayHowManyWorkersAnSmHasOfThoseThatFit) {
     const auto begin = line.find_first_not_of(' ', line.find('-') + 1);
     return line.substr(begin, line.find("  ", begin) - begin);
   };
-  client.usage[0].in_force = "max";
   EXPECT_EQ(workers(4, 8), "8");
   client.usage[0].shared_sms = 8;
   EXPECT_EQ(workers(4, 8), "4 of 8");
   EXPECT_EQ(workers(3, 4), "1 to 2 of 4");
   EXPECT_EQ(workers(3, 1), "0 to 1 of 1");
   EXPECT_EQ(workers(0, 8), "0 of 8");
-  client.usage[0].in_force = "nothing";
-  EXPECT_EQ(workers(8, 8), "8");
 }
 
 TEST(KernelLines, AGrantOfCapacityIsAPartOfEachSm) {
@@ -79,34 +76,41 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   client.usage.resize(2);
   client.usage[1].device = 1;
   client.usage[1].in_force = "reserve";
+  client.usage[1].mode = "part";
+  client.usage[1].granted = 33;
   client.usage[1].priority_rank = 1;
   client.usage[1].priorities = 3;
-  EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
-                                           "in force on GPU 1: reserve; priority 2 of 3 from below"}));
-  client.usage[1].sms_told = 124;
-  EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 124 SMs");
-  client.usage[1].sms_told = 1;
-  EXPECT_EQ(in_force_lines(client)[1], "in force on GPU 1: reserve; priority 2 of 3 from below; told of 1 SM");
-  client.usage[1].mps_sms = 98;
-  EXPECT_EQ(in_force_lines(client)[1],
-            "in force on GPU 1: reserve; priority 2 of 3 from below; MPS keeps it to 98 SMs until it starts again; "
-            "told of 1 SM");
-  client.usage[1].sms_told = client.usage[1].mps_sms = 0;
-  client.usage[0].shared_sms = client.usage[1].shared_sms = 132;
-  client.usage[1].granted = 33;
+  const std::string part =
+      "in force on GPU 1: reserve; mode part: kernels keep their original form, on 33 SMs of its own";
   EXPECT_EQ(in_force_lines(client),
-            (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
-                   "in force on GPU 1: reserve; priority 2 of 3 from below; shares each of 132 SMs, and has the "
-                   "capacity of 33"}));
-  client.usage[0].shared_sms = client.usage[1].shared_sms = 0;
-  client.usage[0].worker_time_us = client.usage[1].worker_time_us = 200;
-  EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: nothing, so its kernels keep their original form",
-                                           "in force on GPU 1: reserve; priority 2 of 3 from below; workers end after "
-                                           "200 us"}));
-  client.usage[1].common_sms = 118;
-  EXPECT_EQ(in_force_lines(client)[1],
-            "in force on GPU 1: reserve; priority 2 of 3 from below; workers end after 200 us; original kernels on 118 "
-            "SMs, in common with other programs");
+            (Lines{"in force on GPU 0: nothing; mode free: kernels run as the program launches them",
+                   part + "; priority 2 of 3 from below"}));
+  client.usage[1].priorities = 1;
+  client.usage[1].sms_told = 1;
+  EXPECT_EQ(in_force_lines(client)[1], part + "; told of 1 SM");
+  client.usage[1].mps_sms = 98;
+  EXPECT_EQ(in_force_lines(client)[1], part + "; MPS keeps it to 98 SMs until it starts again; told of 1 SM");
+}
+
+TEST(InForceLines, SayHowKernelsRun) {
+  ipc::Client client;
+  client.usage.resize(1);
+  ipc::ClientUsage& usage = client.usage[0];
+  usage.in_force = "max";
+  usage.granted = 33;
+  const auto says = [&](const std::string& mode, const std::string& how) {
+    usage.mode = mode;
+    EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: max; mode " + mode + ": " + how}));
+  };
+  says("turns", "programs take turns, and this one has 33 SMs");
+  says("workers", "rewritten kernels give SMs back between two blocks, and the others run on 33 SMs");
+  usage.common_sms = 118;
+  says("common", "kernels keep their original form, on 118 SMs that it has in common with other programs");
+  says("lent",
+       "rewritten kernels give SMs back between two blocks, and the others run on 118 SMs that it has in common with "
+       "other programs");
+  usage.shared_sms = 132;
+  says("capacity", "rewritten kernels share each of 132 SMs, and have the capacity of 33");
 }
 
 TEST(TurnLines, SayHowLongAndWhy) {

@@ -47,7 +47,7 @@ bool worth_a_line(const ipc::ClientUsage& usage) {
 }  // namespace
 
 bool TopClient::holds_counted() const {
-  return usage != nullptr && (usage->holding != 0 || (usage->in_force != "nothing" && usage->common_sms == 0));
+  return usage != nullptr && (usage->holding != 0 || (usage->mode != "free" && usage->common_sms == 0));
 }
 
 std::string TopClient::state() const {

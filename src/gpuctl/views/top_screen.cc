@@ -154,6 +154,7 @@ Part clients_part(const TopModel& model, std::size_t most) {
                    {"SLICE", left, 10},
                    {"GPU", right, 0, drop_device},
                    {"STATE", left, 0, 5},
+                   {"MODE", left, 0, 4},
                    {"BUSY", right, 0, 3, true},
                    {"GRANTED", right, 0, 0, true},
                    {"HOLDING", right, 0, 0, true},
@@ -178,10 +179,9 @@ Part clients_part(const TopModel& model, std::size_t most) {
     std::vector<std::string> cells{std::to_string(c.pid), printable(c.slice)};
     if (const ipc::ClientUsage* u = row.usage) {
       const bool evicted = u->evictions != 0;
-      // What nothing is in force for does not go by its grant.
-      const bool by_grant = u->in_force != "nothing" || row.holds_counted();
+      const bool by_grant = u->mode != "free" || row.holds_counted();
       for (const std::string& cell :
-           {std::to_string(u->device), row.state(),
+           {std::to_string(u->device), row.state(), printable(u->mode),
             row.busy ? std::to_string(std::lround(100 * *row.busy)) + " %" : std::string("-"),
             by_grant ? std::to_string(u->granted) : "-", row.holds_counted() ? std::to_string(u->holding) : "-",
             rate(row.launches_per_s), row.holds_counted() ? rate(row.evictions_per_s) : "-",
@@ -190,7 +190,7 @@ Part clients_part(const TopModel& model, std::size_t most) {
         cells.push_back(cell);
     } else {
       cells.insert(cells.end(), {"-", printable(row.state())});
-      cells.insert(cells.end(), 9, "-");
+      cells.insert(cells.end(), 10, "-");
     }
     cells.push_back(printable(short_command(c.command)));
     part.table.add_row(std::move(cells));

@@ -14,6 +14,7 @@ using Lines = std::vector<std::string>;
 
 ipc::ClientUsage usage(std::int64_t granted, std::int64_t holding, std::int64_t launches, std::int64_t evictions) {
   ipc::ClientUsage u;
+  u.mode = "workers";
   u.granted = granted;
   u.holding = holding;
   u.launches = launches;
@@ -51,14 +52,14 @@ TEST(TopScreen, PlainText) {
           "  batch          -  100      50         0  share       100     124        1",
           "    train   4 lend    -     100         0  share       100     124        1",
           "  ls             8    -     100        10  share         8       8        1", "",
-          " PID  SLICE        GPU  STATE     GRANTED  HOLDING  LAUNCH/S  EVICT/S  EVICT MEAN  EVICT LAST    P50      "
-          "P99  COMMAND",
-          " 815  batch/train    0  running       100      100       116       50     24.3 us     1.25 ms  48 us  63.7 "
-          "us  python3 train.py --epochs 3",
-          "  99  ls             -  attached        -        -         -        -           -           -      -        "
-          "-  idle",
-          "4711  ls             0  running         8        6       400        0           -           -  48 us  63.7 "
-          "us  server --port 80 /x"}));
+          " PID  SLICE        GPU  STATE     MODE     GRANTED  HOLDING  LAUNCH/S  EVICT/S  EVICT MEAN  EVICT LAST    "
+          "P50      P99  COMMAND",
+          " 815  batch/train    0  running   workers      100      100       116       50     24.3 us     1.25 ms  48 "
+          "us  63.7 us  python3 train.py --epochs 3",
+          "  99  ls             -  attached  -              -        -         -        -           -           -      "
+          "-        -  idle",
+          "4711  ls             0  running   workers        8        6       400        0           -           -  48 "
+          "us  63.7 us  server --port 80 /x"}));
 }
 
 TEST(TopScreen, FairnessIsShownWhereItIsKnown) {
@@ -72,7 +73,8 @@ TEST(TopScreen, FairnessIsShownWhereItIsKnown) {
 
 TEST(TopScreen, FirstSampleHasNoRates) {
   const Lines lines = render_top(nullptr, snapshot(2), {});
-  EXPECT_NE(lines.back().find("4711  ls             0  running         8        6         -  "), std::string::npos)
+  EXPECT_NE(lines.back().find("4711  ls             0  running   workers        8        6         -  "),
+            std::string::npos)
       << lines.back();
 }
 
@@ -138,6 +140,7 @@ TEST(TopScreen, WhatIsNotKnownInAnyRowIsNotShown) {
     s.clients[1].usage[0].launches = 5;
     s.clients[1].usage[0].busy_us = 0;
     s.clients[1].usage[0].in_force = "max";
+    s.clients[1].usage[0].mode = "common";
     s.clients[1].usage[0].common_sms = 6;
     s.clients[1].usage[0].granted = 6;
     return s;
@@ -145,9 +148,10 @@ TEST(TopScreen, WhatIsNotKnownInAnyRowIsNotShown) {
   const ipc::Snapshot before = plain(1), now = plain(2);
   const Lines lines = render_top(&before, now, {80, 24, false, false});
   EXPECT_EQ(lines[1], "GPU 0  NVIDIA H200 (mps)  [=.............................]  6 of 132 SMs granted");
-  EXPECT_EQ(Lines(lines.end() - 3, lines.end()), (Lines{"PID  SLICE  GPU  STATE    BUSY  GRANTED  LAUNCH/S  COMMAND",
-                                                        "  7  /        0  running  97 %        -       104  a",
-                                                        "  8  /        0  idle        -        6         0  b"}));
+  EXPECT_EQ(Lines(lines.end() - 3, lines.end()),
+            (Lines{"PID  SLICE  GPU  STATE    MODE    BUSY  GRANTED  LAUNCH/S  COMMAND",
+                   "  7  /        0  running  free    97 %        -       104  a",
+                   "  8  /        0  idle     common     -        6         0  b"}));
 }
 
 TEST(TopScreen, RowsOfOneProgramSayWhichGpu) {

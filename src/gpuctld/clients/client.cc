@@ -210,11 +210,9 @@ void Client::set_subgrid(std::chrono::microseconds time) {
 }
 
 std::uint32_t Terms::flags() const {
-  return ipc::pack_band(band) | (memory_max ? ipc::kMemoryLimited : 0) | (alone ? ipc::kAlone : 0) |
-         (in_force == InForce::nothing ? ipc::kFree : 0) | (reports_work ? ipc::kReportWork : 0) |
-         (worker_time_us != 0 ? ipc::kWorkersEnd : 0) | (settled ? ipc::kSettled : 0) | (by_parts ? ipc::kByParts : 0) |
-         (shared_sms != 0 ? ipc::kByCapacity : 0) | (takes_turns ? ipc::kTakesTurns : 0) |
-         (common_sms != 0 ? ipc::kInCommon : 0);
+  return ipc::pack_band(band) | ipc::pack_mode(mode) | (memory_max ? ipc::kMemoryLimited : 0) |
+         (alone ? ipc::kAlone : 0) | (reports_work ? ipc::kReportWork : 0) |
+         (worker_time_us != 0 ? ipc::kWorkersEnd : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {
@@ -319,6 +317,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.memory = bounded(ipc::load(shared.memory));
   const ipc::TimeSlice time_slice = this->time_slice(index);
   result.in_force = name_of(slot.terms.in_force);
+  result.mode = ipc::name_of(slot.terms.mode);
   result.shared_sms = slot.terms.shared_sms;
   result.common_sms = slot.terms.common_sms;
   result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);

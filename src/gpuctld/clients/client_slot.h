@@ -50,15 +50,13 @@ struct Terms {
   std::uint32_t reserve = 0;
   std::uint32_t first = 0;
   std::uint32_t guaranteed = 0;
-  InForce in_force = InForce::nothing;  ///< ipc::kFree stands for `nothing`
+  InForce in_force = InForce::nothing;
+  ipc::Mode mode = ipc::Mode::workers;
   bool alone = false;                   ///< ipc::kAlone
   bool reports_work = false;            ///< ipc::kReportWork
   std::uint32_t worker_time_us = 0;     ///< Stub::worker_time_us with ipc::kWorkersEnd; 0: workers do not end
-  bool settled = false;                 ///< ipc::kSettled
-  bool by_parts = false;                ///< ipc::kByParts
-  bool takes_turns = false;             ///< ipc::kTakesTurns
-  std::uint32_t common_sms = 0;         ///< SMs that it has in common with others (ipc::kInCommon); 0: none
-  std::uint32_t shared_sms = 0;         ///< SMs of the GPU, each of which it shares (ipc::kByCapacity); 0: whole SMs
+  std::uint32_t common_sms = 0;         ///< SMs that it has in common with others; 0: none
+  std::uint32_t shared_sms = 0;         ///< SMs of the GPU, each of which it shares (Mode::capacity); 0: whole SMs
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;

@@ -39,7 +39,8 @@ struct DeviceConditions {
   bool storms = false;
   bool always = false;
   bool by_parts = false;  ///< where only maxima and kept reserves are in force, kernels may keep their original form
-  /// If set, kernels of different clients share each SM, and this is what an SM has.
+  bool by_capacity = false;  ///< workers of different clients share each SM
+  /// If set, these may have more together than the device, and this is what an SM has.
   std::optional<sched::SmLimits> sm = {};
 };
 

@@ -9,6 +9,7 @@ namespace gpuctl::daemon {
 
 namespace {
 
+using ipc::Mode;
 using sched::CapSM;
 
 /// `a` less `b`, at least 0.
@@ -53,13 +54,13 @@ CapSM demand_that_counts(const DeviceInputs& inputs, std::size_t index, bool all
 /// the whole device anyway, and the grants of others would change each time these begin or end. So it has no more than
 /// its reserve.
 std::span<const sched::NodeInput> tree_to_divide(const DeviceInputs& inputs, bool all_free, DeviceDecision& decision) {
-  const auto is_free = [](const ClientOutcome& outcome) { return outcome.free; };
+  const auto is_free = [](const ClientOutcome& outcome) { return outcome.free(); };
   if (inputs.where.time_sliced || all_free || std::ranges::none_of(decision.clients, is_free)) return inputs.nodes;
   std::vector<sched::NodeInput>& nodes = decision.divided_nodes;
   nodes.assign(inputs.nodes.begin(), inputs.nodes.end());
   for (sched::NodeInput& node : std::span(nodes).subspan(1)) node.max = std::min(node.max, node.reserve);
   for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
-    if (decision.clients[i].free) continue;
+    if (decision.clients[i].free()) continue;
     each_below_root(nodes, inputs.clients[i].node, [&](std::size_t n) { nodes[n].max = inputs.nodes[n].max; });
   }
   return nodes;
@@ -132,7 +133,7 @@ void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
     const ClientState& client = inputs.clients[i];
     const CapSM grant = decision.division.clients[i].grant, own = decision.division.clients[i].own;
     const CapSM useful = std::min({decision.asked[i].demand, decision.asked[i].most, inputs.where.capacity});
-    const bool may = !decision.clients[i].free && !client.settled && grant == own;
+    const bool may = !decision.clients[i].free() && !client.settled.grant && grant == own;
     sched::Footprint& footprint = decision.clients[i].footprint;
     footprint = {client.footprint.blocks, kept_for(inputs, i, own, left)};
     decision.neighbours.push_back({.node = client.node,
@@ -186,15 +187,17 @@ bool keeps_any_reserve(std::span<const sched::NodeInput> nodes) {
       nodes.subspan(1), [](const sched::NodeInput& node) { return node.reserve > CapSM{} && node.keeps_reserve(); });
 }
 
-/// What all clients that are not free have in common now. Nothing where one of them is not like the others: its kernels
-/// may have to stop for theirs, or it may be on any SM. Those of suspended slices start nothing and do not count.
-Common common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
-  if (!inputs.where.by_parts || inputs.where.time_sliced) return Common::nothing;
+/// What all clients that are not free have in common now, for kernels in original form: the GPU divides it among them
+/// by the blocks that they have, as it does where nothing is in force. Mode::workers: nothing, where one of them is not
+/// like the others: its kernels may have to stop for theirs, or it may be on any SM. Those of suspended slices start
+/// nothing and do not count.
+Mode common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
+  if (!inputs.where.by_parts || inputs.where.time_sliced) return Mode::workers;
   bool limited = false;
   for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
     const Standing& standing = inputs.standings[i];
-    if (decision.clients[i].free || standing.suspended) continue;
-    if (!standing.bounds_alone) return Common::nothing;
+    if (decision.clients[i].free() || standing.suspended) continue;
+    if (!standing.bounds_alone) return Mode::workers;
     limited |= standing.in_force == InForce::max;
   }
   bool lends = false;  // for a client that is there
@@ -202,13 +205,26 @@ Common common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision)
     each_below_root(inputs.nodes, client.node, [&](std::size_t n) {
       lends |= inputs.nodes[n].reserve > CapSM{} && !inputs.nodes[n].keeps_reserve();
     });
-  if (!lends) return Common::part;
-  return limited || decision.keeps_reserve ? Common::nothing : Common::whole;
+  if (!lends) return Mode::common;
+  return limited || decision.keeps_reserve ? Mode::workers : Mode::lent;
 }
 
-/// By itself, or in common with others.
-bool has_what_reserves_leave(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
-  return outcome.common == Common::part || (settled.but_for_reserves && outcome.capsm <= standing.guaranteed);
+/// Whether only maxima and reserves of others are in force for the client, and its grant is within what these leave
+/// while they are kept, of which nobody can take anything away.
+bool has_a_part(const DeviceInputs& inputs, std::size_t client, std::uint32_t capsm) {
+  const DeviceConditions& where = inputs.where;
+  const Standing& standing = inputs.standings[client];
+  if (!where.by_parts || where.storms || where.always || standing.reports_jobs) return false;
+  return (standing.in_force == InForce::reserve || standing.in_force == InForce::max) &&
+         inputs.clients[client].settled.but_for_reserves && capsm <= standing.guaranteed;
+}
+
+/// How the kernels of a client run that is not free, which was given so much. `common`: common_to_all().
+Mode mode_of(const DeviceInputs& inputs, std::size_t client, std::uint32_t capsm, Mode common) {
+  if (inputs.where.time_sliced) return inputs.clients[client].settled.grant ? Mode::turns : Mode::workers;
+  if (common != Mode::workers && !inputs.standings[client].suspended) return common;
+  if (has_a_part(inputs, client, capsm)) return Mode::part;
+  return inputs.where.by_capacity ? Mode::capacity : Mode::workers;
 }
 
 }  // namespace
@@ -252,9 +268,9 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
     outcome.footprint = {};
-    outcome.free = is_free(inputs.standings[i]);
+    outcome.mode = is_free(inputs.standings[i]) ? Mode::free : Mode::workers;
     outcome.latest = any_demand ? client.demand > 0 : client.latest;
-    decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free, decision.reserves_left),
+    decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free(), decision.reserves_left),
                          CapSM{client.admitted}, outcome.latest, client.credit};
   }
   const auto nodes = tree_to_divide(inputs, all_free, decision);
@@ -268,18 +284,18 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   place(inputs.nodes, decision);
   decision.starving = false;
   decision.keeps_reserve = keeps_any_reserve(inputs.nodes);
-  const Common common = common_to_all(inputs, decision);
+  const Mode common = common_to_all(inputs, decision);
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
-    outcome.common = outcome.free || inputs.standings[i].suspended ? Common::nothing : common;
     outcome.capsm = decision.division.clients[i].grant.count;
+    if (!outcome.free()) outcome.mode = mode_of(inputs, i, outcome.capsm, common);
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
     // Beside others on the same SMs it may have some without a turn.
     decision.starving |=
-        decision.division.clients[i].waits_for_turns() && !outcome.free && (!decision.sm || outcome.capsm == 0);
+        decision.division.clients[i].waits_for_turns() && !outcome.free() && (!decision.sm || outcome.capsm == 0);
   }
 }
 
@@ -325,21 +341,6 @@ std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator
     set_demands(i, capacity.count, capacity.count);
   }
   return settled;
-}
-
-std::uint32_t common_sms(const DeviceConditions& where, const Standing& standing, Common common) {
-  return common == Common::nothing ? 0 : common == Common::part ? standing.guaranteed : where.capacity.count;
-}
-
-bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome) {
-  return settled.grant || has_what_reserves_leave(standing, settled, outcome);
-}
-
-bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
-                   const ClientOutcome& outcome) {
-  if (!where.by_parts || where.time_sliced || where.storms || where.always) return false;
-  return (standing.in_force == InForce::reserve || standing.in_force == InForce::max) && !standing.reports_jobs &&
-         has_what_reserves_leave(standing, settled, outcome);
 }
 
 }  // namespace gpuctl::daemon

@@ -29,6 +29,12 @@ struct Standing {
 std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                    const DeviceConditions& where);
 
+/// What of a client's grant stays the same, as far as it has demand, whatever the demands of others are. So nothing of
+/// that which it uses is ever taken away.
+struct Settled {
+  bool grant = false;             ///< all of it
+  bool but_for_reserves = false;  ///< all that the strict and active reserves of others leave while they are kept
+};
 /// A client when a decision is made.
 struct ClientState {
   std::uint32_t node = 0;                    ///< its slice
@@ -36,7 +42,7 @@ struct ClientState {
   std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
   bool under_policy = false;                 ///< it takes turns under a policy for jobs
   bool latest = false;                       ///< it had demand when any client of the device last had
-  bool settled = false;                      ///< Settled::grant: it has no use for more than its part
+  Settled settled;
   sched::Due credit = 0;                     ///< sched::TurnAccount::credit
   sched::Footprint footprint;                ///< of its kernels, where kernels share each SM
 };
@@ -48,14 +54,6 @@ struct DeviceInputs {
   DeviceConditions where;
 };
 
-/// What a client has in common with others, beside its grant, for kernels in original form. The GPU divides it among
-/// them by the blocks that they have, as it does where nothing is in force.
-enum class Common {
-  nothing,
-  part,   ///< Standing::guaranteed SMs, from Standing::part_first on: all reserves are kept
-  whole,  ///< the device, as no reserve is kept now
-};
-
 /// What is decided for a client.
 struct ClientOutcome {
   std::uint32_t capsm = 0;    ///< its grant
@@ -63,10 +61,12 @@ struct ClientOutcome {
   std::uint32_t reserve = 0;  ///< Grant::reserve
   bool alone = false;         ///< ipc::kAlone
   bool latest = false;        ///< ClientState::latest from now on
-  /// The client may use the whole device beside all others. Then its grant is what others keep clear of.
-  bool free = false;
-  Common common = Common::nothing;
+  /// How its kernels run. If it is free it may use the whole device beside all others, and its grant is what others keep
+  /// clear of.
+  ipc::Mode mode = ipc::Mode::workers;
   sched::Footprint footprint;  ///< ClientState::footprint, with what is kept for it
+
+  bool free() const { return mode == ipc::Mode::free; }
 };
 
 /// A node of the tree, for handovers.
@@ -97,12 +97,6 @@ struct DeviceDecision {
   const NodeRest& node_of(std::size_t client) const { return nodes[asked[client].node]; }
 };
 
-/// What of a client's grant stays the same, as far as it has demand, whatever the demands of others are. So nothing of
-/// that which it uses is ever taken away.
-struct Settled {
-  bool grant = false;             ///< all of it
-  bool but_for_reserves = false;  ///< all that the strict and active reserves of others leave while they are kept
-};
 /// By client. The demands of the inputs mean nothing. Among more clients than can use a GPU together (MPS has at most
 /// 60) nothing is settled, as that is not worth finding out.
 std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch);
@@ -110,19 +104,6 @@ inline constexpr std::size_t kMostToSettle = 64;
 /// Among more clients than this, grants add up to the device also where kernels share each SM: to grow them beside each
 /// other takes up to a millisecond for so many, and grows with the square.
 inline constexpr std::size_t kMostBeside = 8;
-
-/// ipc::kSettled: what the client has now is settled. While the active reserves of others are kept that is all that
-/// these leave, by itself or in common with others; while they are lent it has more, which is not.
-bool cannot_shrink(const Standing& standing, Settled settled, const ClientOutcome& outcome);
-
-/// Terms::common_sms.
-std::uint32_t common_sms(const DeviceConditions& where, const Standing& standing, Common common);
-
-/// Terms::by_parts: only maxima and reserves of others are in force for the client, and all of these reserves are kept.
-/// Either its grant is within what they leave and nobody else can take any of that away, or it has that in common with
-/// others.
-bool goes_by_parts(const DeviceConditions& where, const Standing& standing, Settled settled,
-                   const ClientOutcome& outcome);
 
 /// `scratch` is not part of the result. Overwrites `decision`, whose memory is used again.
 void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecision& decision);

@@ -50,11 +50,11 @@ TEST(DeviceDecision, OfAFreeClientsDemandOnlyItsReserveCounts) {
   Device device({slice(8, false), slice(0, false)});
   device.clients = {{.node = 1, .demand = 132}, {.node = 2, .demand = 132}};
   EXPECT_EQ(device.grants()[1], 124u);
-  EXPECT_TRUE(device.decision.clients[0].free);
-  EXPECT_FALSE(device.decision.clients[1].free);
+  EXPECT_TRUE(device.decision.clients[0].free());
+  EXPECT_FALSE(device.decision.clients[1].free());
   device.where.storms = true;
   device.decide();
-  EXPECT_FALSE(device.decision.clients[0].free);
+  EXPECT_FALSE(device.decision.clients[0].free());
 }
 
 TEST(DeviceDecision, AFreeClientChangesNoGrantWhateverItDoes) {
@@ -70,7 +70,7 @@ TEST(DeviceDecision, AFreeClientChangesNoGrantWhateverItDoes) {
         for (std::size_t i = 0; i < 3; ++i) device.clients[i].latest = device.decision.clients[i].latest;
       }
     }
-    EXPECT_TRUE(device.decision.clients[0].free);
+    EXPECT_TRUE(device.decision.clients[0].free());
   }
 }
 
@@ -84,7 +84,7 @@ TEST(DeviceDecision, FreeClientsOfOneSliceCountItsReserveOnce) {
   EXPECT_EQ(device.grants()[2], 124u);
   EXPECT_FALSE(device.decision.starving) << "they may use the whole device";
   device.where.by_parts = true;
-  EXPECT_EQ(device.by_parts(), (std::vector<bool>{false, false, true, false}));
+  EXPECT_EQ(device.modes(), (std::vector{ipc::Mode::free, ipc::Mode::free, ipc::Mode::common, ipc::Mode::free}));
 }
 
 TEST(DeviceDecision, FreeClientsBelowAReserveCountItOnceToo) {
@@ -182,7 +182,7 @@ TEST(SettledGrants, StayWhateverTheClientsDemand) {
     for (std::uint32_t c = 0; c < 1 + some(3); ++c) device.clients.push_back({.node = 1 + some(3)});
     const std::vector<bool> found = device.settled();
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (device.decision.clients[i].free) continue;
+      if (device.decision.clients[i].free()) continue;
       std::uint32_t least = UINT32_MAX, most = 0;  // where it demands everything
       for (int look = 0; look < 20; ++look) {
         for (sched::NodeInput& node : device.nodes) node.active = false;
@@ -212,14 +212,23 @@ TEST(SettledGrants, StayWhateverTheClientsDemand) {
   EXPECT_GT(others_shrink, 50);
 }
 
-/// What cannot shrink now is not less later, whatever the demands and whoever is active.
+/// Where its kernels keep their original form.
+std::uint32_t sms_of(const Device& device, ipc::Mode mode, std::size_t client) {
+  if (mode == ipc::Mode::common) return device.standings[client].guaranteed;
+  return mode == ipc::Mode::lent || mode == ipc::Mode::free ? device.where.capacity.count
+                                                            : device.decision.clients[client].capsm;
+}
+
+/// What a client is settled on now is not less later, whatever the demands and whoever is active.
 TEST(SettledGrants, WhatCannotShrinkDoesNot) {
   Random random(23);
   const auto some = [&](std::uint64_t most) { return static_cast<std::uint32_t>(random.below(most)); };
   int kept_now = 0;
   for (int round = 0; round < 300; ++round) {
-    Device device({slice(8 + some(30), false), slice(some(2) ? 8 : 0, some(2) != 0), slice(0, false)});
+    // While one reserve is lent and another is kept, grants divide what is left.
+    Device device({slice(8 + some(30), false), slice(0, false), slice(0, false)});
     device.nodes[1].hold = std::chrono::milliseconds(100);
+    device.where.by_parts = true;
     for (std::uint32_t node = 1; node <= 3; ++node)
       if (node == 3 || some(2)) device.clients.push_back({.node = node});
     const auto change = [&] {
@@ -228,13 +237,14 @@ TEST(SettledGrants, WhatCannotShrinkDoesNot) {
       device.clients.back().demand = 132;
     };
     change();
-    const bool kept = device.cannot_shrink().back();
-    if (device.decision.clients.back().free) continue;
-    const std::uint32_t before = device.grants().back();
-    kept_now += kept && !device.settled().back();
-    for (int look = 0; kept && look < 20; ++look) {
+    const ipc::Mode mode = device.modes().back();
+    if (!ipc::is_settled(mode)) continue;
+    ++kept_now;
+    const std::uint32_t before = sms_of(device, mode, device.clients.size() - 1);
+    for (int look = 0; look < 20; ++look) {
       change();
-      EXPECT_GE(device.grants().back(), before) << "round " << round;
+      const ipc::Mode later = device.modes().back();
+      EXPECT_GE(sms_of(device, later, device.clients.size() - 1), before) << "round " << round;
     }
   }
   EXPECT_GT(kept_now, 30);
@@ -255,47 +265,49 @@ TEST(SettledGrants, NobodysAmongMoreThanCanBeTogether) {
   EXPECT_FALSE(device.settled().back());
 }
 
-TEST(ByParts, BesideKeptReservesAlone) {
+using enum ipc::Mode;
+using Modes = std::vector<ipc::Mode>;
+
+TEST(Modes, BesideKeptReservesAlone) {
   Device device = beside_a_reserve(true);
-  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  EXPECT_EQ(device.modes(), (Modes{free, common}));
   device.clients[1].demand = 1;
-  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  EXPECT_EQ(device.modes(), (Modes{free, common}));
   device.where.by_parts = false;
-  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "off";
+  EXPECT_EQ(device.modes(), (Modes{free, workers})) << "off";
 }
 
-TEST(ByParts, OnlyWhileAnActiveReserveIsKept) {
+TEST(Modes, OnlyWhileAnActiveReserveIsKept) {
   Device device = beside_a_reserve(false);
-  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "it is lent";
+  EXPECT_EQ(device.modes(), (Modes{free, lent})) << "it is lent";
   device.nodes[1].active = true;
-  EXPECT_EQ(device.by_parts(), (Flags{false, true}));
+  EXPECT_EQ(device.modes(), (Modes{free, common}));
   device.nodes[1].active = false;
   device.nodes[1].hold = {};
   device.clients[0].demand = 8;
   EXPECT_EQ(device.grants()[1], 124u);
-  EXPECT_EQ(device.by_parts(), (Flags{false, false})) << "one that is lent may be wanted back";
+  EXPECT_EQ(device.modes(), (Modes{free, lent})) << "one that is lent may be wanted back";
 }
 
-TEST(ByParts, NotWhereAnythingElseIsInForce) {
-  const Flags none{false, false};
+TEST(Modes, NotWhereAnythingElseIsInForce) {
   Device device = beside_a_reserve(true);
   device.nodes[2].max = CapSM{0};
-  EXPECT_EQ(device.by_parts(), none) << "suspended";
+  EXPECT_EQ(device.modes(), (Modes{free, workers})) << "suspended";
   device = beside_a_reserve(true);
   device.nodes[2].weight = 200;
-  EXPECT_EQ(device.by_parts(), none) << "weights";
+  EXPECT_EQ(device.modes(), (Modes{workers, workers})) << "weights";
   device = beside_a_reserve(true);
   device.clients[1].under_policy = true;
-  EXPECT_EQ(device.by_parts(), none) << "a policy for jobs";
+  EXPECT_EQ(device.modes(), (Modes{free, workers})) << "a policy for jobs";
   device = beside_a_reserve(true);
   device.where.always = true;
-  EXPECT_EQ(device.by_parts(), none) << "always preemptible";
+  EXPECT_EQ(device.modes(), (Modes{workers, workers})) << "always preemptible";
   device = beside_a_reserve(true);
   device.where.storms = true;
-  EXPECT_EQ(device.by_parts(), none) << "a storm";
+  EXPECT_EQ(device.modes(), (Modes{workers, workers})) << "a storm";
   device = beside_a_reserve(true);
   device.where.time_sliced = true;
-  EXPECT_EQ(device.by_parts(), none) << "time-sliced";
+  EXPECT_EQ(device.modes(), (Modes{free, free})) << "time-sliced";
 }
 
 }  // namespace

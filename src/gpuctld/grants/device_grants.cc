@@ -106,7 +106,7 @@ void DeviceGrants::decide(sched::Allocator& allocator, std::span<const sched::No
   clients_.clear();
   for (const Member& member : members_) clients_.push_back(state_of(member));
   if (settled_.size() != clients_.size()) settled_ = settled_grants({nodes, clients_, standings_, where_}, allocator);
-  for (std::size_t i = 0; i < clients_.size(); ++i) clients_[i].settled = settled_[i].grant;
+  for (std::size_t i = 0; i < clients_.size(); ++i) clients_[i].settled = settled_[i];
   daemon::decide({nodes, clients_, standings_, where_}, allocator, decision_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Client::Slot& s = slot(members_[i]);
@@ -162,7 +162,7 @@ bool DeviceGrants::plan(std::chrono::nanoseconds deadline, std::uint64_t now_ns)
 bool DeviceGrants::plan_storm(Random& random, std::uint64_t now_ns) {
   waiting_ = false;
   renewed_ |= !std::exchange(where_.storms, true);
-  for (ClientOutcome& outcome : decision_.clients) outcome.alone = outcome.free = false;
+  for (ClientOutcome& outcome : decision_.clients) outcome.alone = false, outcome.mode = ipc::Mode::workers;
   gather_states({}, now_ns);
   for (std::size_t i = 0; i < members_.size(); ++i)
     next_[i].capsm = static_cast<std::uint32_t>(random.below(decision_.clients[i].capsm + std::uint64_t{1}));
@@ -185,7 +185,7 @@ bool DeviceGrants::place_and_record() {
 void DeviceGrants::keep_to_record() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::uint32_t most = std::max(slot(members_[i]).recorded.sms, states_[i].written);
-    if (where_.time_sliced || decision_.clients[i].free || next_[i].capsm <= most) continue;
+    if (where_.time_sliced || decision_.clients[i].free() || next_[i].capsm <= most) continue;
     next_[i].capsm = most;
     waiting_ = true;
   }
@@ -217,11 +217,11 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.guaranteed = standings_[i].guaranteed;
     // Its launches are then counted often enough for a trial.
     terms.reports_work = standings_[i].reports_work || client->slots()[index].tried;
-    terms.settled = cannot_shrink(standings_[i], settled_[i], decision_.clients[i]);
-    terms.by_parts = goes_by_parts(where_, standings_[i], settled_[i], decision_.clients[i]);
-    terms.common_sms = common_sms(where_, standings_[i], decision_.clients[i].common);
-    terms.takes_turns = where_.time_sliced;
-    terms.first = decision_.clients[i].common == Common::part ? standings_[i].part_first : next_[i].first;
+    terms.mode = decision_.clients[i].mode;
+    const bool common = terms.mode == ipc::Mode::common;
+    terms.common_sms = common ? standings_[i].guaranteed : terms.mode == ipc::Mode::lent ? sms() : 0;
+    terms.shared_sms = terms.mode == ipc::Mode::capacity ? sms() : 0;
+    terms.first = common ? standings_[i].part_first : next_[i].first;
     client->write_terms(index, terms);
   }
   write_grants(now_ns);

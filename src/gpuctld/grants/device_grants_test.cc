@@ -87,13 +87,13 @@ TEST(DeviceGrants, WhereNothingIsInForceAllMayUseAll) {
   scheduler.update(2);
   for (const FakeProgram* program : {&a, &b}) {
     EXPECT_EQ(program->granted(), 132u);
-    EXPECT_TRUE(program->stub->grant[0].flags & ipc::kFree);
+    EXPECT_TRUE(is_free(*program));
   }
   EXPECT_FALSE(scheduler.waiting());
   ASSERT_TRUE(tree.change("a", {.weight = 200}, kRoot));
   scheduler.set_tree(tree, 3);
   EXPECT_EQ(a.granted(), 88u) << "it only loses";
-  EXPECT_FALSE(a.stub->grant[0].flags & ipc::kFree);
+  EXPECT_FALSE(is_free(a));
   EXPECT_EQ(b.granted(), 44u);
 }
 

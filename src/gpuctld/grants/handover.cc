@@ -27,7 +27,7 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
     const GrantState& client = clients[i];
     const std::uint32_t decided = decision.clients[i].capsm;
     const bool leaving = client.busy && !client.overdue;
-    most_[i] = decision.clients[i].free ? decided : leaving ? client.may_use : std::min(client.written, decided);
+    most_[i] = decision.clients[i].free() ? decided : leaving ? client.may_use : std::min(client.written, decided);
     const std::uint32_t at_rest = client.doubtful ? 0 : decision.node_of(i).at_rest;
     std::uint32_t& there = at_rest_[decision.asked[i].node];
     there = std::max(there, std::min(most_[i], at_rest));
@@ -66,11 +66,12 @@ void place(const DeviceDecision& decision, std::span<const GrantState> clients, 
   for (std::size_t i = 0; i < clients.size(); ++i)
     next[i].first = where.time_sliced ? 0 : std::min(decision.clients[i].first, excess(sms, next[i].capsm));
   for (std::size_t i = 0; i < clients.size(); ++i)
-    if (clients[i].busy) used += decision.clients[i].free ? next[i].capsm : std::max(next[i].capsm, clients[i].may_use);
+    if (clients[i].busy)
+      used += decision.clients[i].free() ? next[i].capsm : std::max(next[i].capsm, clients[i].may_use);
   const std::uint32_t unused = excess(sms, used);
   for (std::size_t i = 0; i < clients.size(); ++i) {
     next[i].idle = clients[i].busy ? unused : excess(unused, next[i].capsm);
-    if (decision.clients[i].free) next[i].capsm = sms;
+    if (decision.clients[i].free()) next[i].capsm = sms;
   }
 }
 

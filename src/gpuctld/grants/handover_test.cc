@@ -114,7 +114,7 @@ TEST(Handover, WhatIsLeftGoesToAReserveFirst) {
 TEST(Handover, WhatAFreeClientMayUseIsWhatIsDecidedForIt) {
   Step step({8, 124});
   step.busy(0, 132, 132);
-  step.decision.clients[0].free = true;
+  step.decision.clients[0].mode = ipc::Mode::free;
   EXPECT_FALSE(step.waits());
   step.place();
   EXPECT_EQ(step.grants(), (Counts{132, 124})) << "its page says the whole device";

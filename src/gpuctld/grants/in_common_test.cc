@@ -6,55 +6,46 @@
 namespace gpuctl::daemon {
 namespace {
 
-std::vector<Common> common(Device& device) {
-  std::vector<Common> all;
-  for (const ClientOutcome& outcome : device.decide().clients) all.push_back(outcome.common);
-  return all;
-}
+using enum ipc::Mode;
+using Modes = std::vector<ipc::Mode>;
 
 TEST(InCommon, WhatReservesLeaveIfNothingElseIsInForce) {
-  using enum Common;
   Device device = beside_a_reserve(true);
   for (const std::uint32_t node : {2u, 3u}) {
     device.clients = {{.node = 1}, {.node = 2, .demand = 132}, {.node = node, .demand = 132}};
-    EXPECT_EQ(common(device), (std::vector{nothing, part, part}));
-    EXPECT_EQ(device.by_parts(), (Flags{false, true, true}));
-    EXPECT_EQ(device.cannot_shrink(), (Flags{true, true, true}));
+    EXPECT_EQ(device.modes(), (Modes{free, common, common}));
     EXPECT_EQ(device.grants(), (Counts{8, 62, 62})) << "kernels that can be evicted divide it as ever";
   }
   device.nodes[3].weight = 200;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "weights";
+  EXPECT_EQ(device.modes(), (Modes{workers, workers, workers})) << "weights";
   device.nodes[3].weight = 100;
   device.nodes[3].max = CapSM{50};
-  EXPECT_EQ(common(device), (std::vector{nothing, part, part})) << "a max";
-  EXPECT_EQ(device.by_parts(), (Flags{false, true, true}));
+  EXPECT_EQ(device.modes(), (Modes{free, common, common})) << "a max";
   device.nodes[3].max = sched::kUnlimitedCapSM;
   device.nodes[3].reserve = CapSM{4};
   device.nodes[3].strict = true;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "one has a reserve itself";
+  EXPECT_EQ(device.modes(), (Modes{workers, workers, workers})) << "one has a reserve itself";
   device.clients.back().node = 2;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "another reserve is in force for a third";
+  EXPECT_EQ(device.modes(), (Modes{workers, workers, workers})) << "another reserve is in force for a third";
   device.nodes[3].reserve = {};
-  EXPECT_EQ(common(device), (std::vector{nothing, part, part}));
+  EXPECT_EQ(device.modes(), (Modes{free, common, common}));
   device.where.by_parts = false;
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "off";
+  EXPECT_EQ(device.modes(), (Modes{free, workers, workers})) << "off";
   device.where.by_parts = true;
   device.capped = {false, true, false};
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "MPS keeps one to some SMs or other";
+  EXPECT_EQ(device.modes(), (Modes{free, workers, workers})) << "MPS keeps one to some SMs or other";
 }
 
 TEST(InCommon, TheWholeDeviceWhileNoReserveIsKept) {
   Device device = beside_a_reserve(false);
   device.clients.push_back({.node = 2, .demand = 132});
-  EXPECT_EQ(device.decide().clients[2].common, Common::whole);
-  EXPECT_EQ(device.by_parts(), (Flags{false, false, false})) << "those that can be evicted must be";
-  EXPECT_FALSE(device.cannot_shrink()[2]);
+  EXPECT_EQ(device.modes(), (Modes{free, lent, lent}));
   device.nodes[1].active = true;
-  EXPECT_EQ(device.decide().clients[2].common, Common::part);
+  EXPECT_EQ(device.modes()[2], common);
   device.nodes[3].reserve = CapSM{4};
-  EXPECT_EQ(device.decide().clients[2].common, Common::part) << "one is lent to a slice without programs";
+  EXPECT_EQ(device.modes()[2], common) << "one is lent to a slice without programs";
   device.nodes[1].active = false;
-  EXPECT_EQ(device.decide().clients[2].common, Common::whole) << "neither is";
+  EXPECT_EQ(device.modes()[2], lent) << "neither is";
 }
 
 Counts guaranteed(const Device& device) {
@@ -76,27 +67,22 @@ Device beside_a_max() {
 }
 
 TEST(InCommon, WhatAMaxLeaves) {
-  using enum Common;
   Device device = beside_a_max();
-  EXPECT_EQ(common(device), (std::vector{nothing, part, part}));
-  EXPECT_EQ(device.by_parts(), (Flags{false, true, true}));
-  EXPECT_EQ(device.cannot_shrink(), (Flags{true, true, true}));
+  EXPECT_EQ(device.modes(), (Modes{free, common, common}));
   device.clients[2].node = 3;
-  EXPECT_EQ(common(device), (std::vector{nothing, part, part})) << "a slice within has a part within";
+  EXPECT_EQ(device.modes(), (Modes{free, common, common})) << "a slice within has a part within";
   EXPECT_EQ(guaranteed(device), (Counts{0, 99, 50}));
   device.nodes[1].reserve = CapSM{8};
-  EXPECT_EQ(common(device), (std::vector{nothing, nothing, nothing})) << "a reserve is lent";
+  EXPECT_EQ(device.modes(), (Modes{free, workers, workers})) << "a reserve is lent";
   device.nodes[1].strict = true;
-  EXPECT_EQ(common(device), (std::vector{nothing, part, part}));
+  EXPECT_EQ(device.modes(), (Modes{free, common, common}));
 }
 
 TEST(InCommon, ASuspendedSliceChangesNothingForOthers) {
-  using enum Common;
   Device device = beside_a_max();
   device.nodes[3].max = CapSM{0};
   device.clients[2].node = 3;
-  EXPECT_EQ(common(device), (std::vector{nothing, part, nothing}));
-  EXPECT_EQ(device.by_parts(), (Flags{false, true, false}));
+  EXPECT_EQ(device.modes(), (Modes{free, common, workers}));
 }
 
 }  // namespace

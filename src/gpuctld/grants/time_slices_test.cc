@@ -137,18 +137,19 @@ TEST(TimeSlices, ReachThePrograms) {
   EXPECT_EQ(slice_of(batch), 0u);
 }
 
-TEST(TimeSlices, ThatProgramsTakeTurnsIsSaidWhoeverSetsThem) {
-  Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
+TEST(TimeSlices, ThatALimitedProgramTakesTurnsIsSaidWhoeverSetsThem) {
+  sched::SliceTree tree = ls_and_batch(sched::ReserveMode::strict);
+  ASSERT_TRUE(tree.change("batch", {.max = 40}, kRoot));
+  Scheduler scheduler({hardware()}, tree);
   FakeProgram batch(scheduler, "batch");
-  const auto takes_turns = [&] { return (ipc::load(batch.stub->grant[0].flags) & ipc::kTakesTurns) != 0; };
-  EXPECT_FALSE(takes_turns());
+  EXPECT_NE(batch.mode(), ipc::Mode::turns);
   for (const bool sets : {true, false}) {
     scheduler.set_conditions({.time_sliced = true, .sets_time_slices = sets}, 2);
-    EXPECT_TRUE(takes_turns()) << sets;
+    EXPECT_EQ(batch.mode(), ipc::Mode::turns) << sets;
     EXPECT_EQ(ipc::band_of(ipc::load(batch.stub->grant[0].flags)), batch.client->slots()[0].terms.band);
   }
   scheduler.set_conditions({}, 3);
-  EXPECT_FALSE(takes_turns());
+  EXPECT_NE(batch.mode(), ipc::Mode::turns);
 }
 
 TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {

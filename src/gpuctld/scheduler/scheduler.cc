@@ -225,13 +225,12 @@ void Scheduler::gather_members() {
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
     add_worker_time(time_sliced, members[device]);
     const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
-    for (DeviceGrants::Member& member : members[device])
-      member.terms.shared_sms = by_capacity ? devices_[device].sms : 0;
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
     for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
     grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
                                                        .always = conditions_.always_preemptible,
                                                        .by_parts = conditions_.reserve_by_parts,
+                                                       .by_capacity = by_capacity,
                                                        .sm = sm});
   }
 }

@@ -309,26 +309,25 @@ TEST(Scheduler, MoreProgramsThanSmsOfAMaxDoNotWait) {
   EXPECT_EQ(granted, 2u) << "one has none";
 }
 
-TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
+TEST(Scheduler, SaysHowKernelsRun) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "active"}, kRoot));
   ASSERT_TRUE(tree.create("batch", {}, kRoot));
   Scheduler scheduler({gpu(132)}, tree, {.reserve_by_parts = true});
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
-  const auto by_parts = [&] { return (ipc::load(batch.stub->grant[0].flags) & ipc::kByParts) != 0; };
   const auto common = [](const FakeProgram& program) { return program.client->slots()[0].terms.common_sms; };
   batch.demand(132);
   ls.demand(8);
   scheduler.update(2);
   EXPECT_EQ(batch.granted(), 124u);
-  EXPECT_TRUE(by_parts());
+  EXPECT_EQ(batch.mode(), ipc::Mode::common);
   EXPECT_EQ(common(batch), 124u);
   {
     FakeProgram second(scheduler, "batch");
     second.demand(132);
     scheduler.update(3);
     EXPECT_EQ(batch.granted(), 62u);
-    EXPECT_TRUE(by_parts());
+    EXPECT_EQ(batch.mode(), ipc::Mode::common);
     EXPECT_EQ(common(second), 124u);
     scheduler.remove(*second.client, 4);
   }
@@ -336,13 +335,13 @@ TEST(Scheduler, SaysWhoseKernelsMayGoByParts) {
   scheduler.update(3'000'000'000);
   scheduler.update(6'000'000'000);
   EXPECT_EQ(batch.granted(), 132u);
-  EXPECT_FALSE(by_parts()) << "the reserve is lent";
+  EXPECT_EQ(batch.mode(), ipc::Mode::lent);
   EXPECT_EQ(common(batch), 132u);
   ls.demand(8);
   scheduler.update(6'000'000'001);
-  EXPECT_TRUE(by_parts());
+  EXPECT_EQ(batch.mode(), ipc::Mode::common);
   scheduler.set_conditions({.reserve_by_parts = false}, 6'000'000'002);
-  EXPECT_FALSE(by_parts());
+  EXPECT_EQ(batch.mode(), ipc::Mode::workers);
 }
 
 /// Nothing else is in force, so the program of the reserve's slice competes for no other SM.
@@ -356,11 +355,11 @@ TEST(ActiveReserveAlone, WhileItIsKeptWhatItLeavesIsSettled) {
   ls.demand(2);
   scheduler.update(10 * kMs);
   EXPECT_EQ(batch.granted(), 124u);
-  EXPECT_TRUE(batch.settled()) << "nothing can take any of these away";
+  EXPECT_EQ(batch.mode(), ipc::Mode::common) << "nothing can take any of these away";
   ls.demand(0);
   scheduler.update(111 * kMs);
   EXPECT_EQ(batch.granted(), 132u);
-  EXPECT_FALSE(batch.settled()) << "8 of these are lent";
+  EXPECT_EQ(batch.mode(), ipc::Mode::lent) << "8 of these are lent";
 }
 
 }  // namespace

@@ -51,17 +51,17 @@ using Grants = std::pair<std::uint32_t, std::uint32_t>;
 
 /// Whether the client's page says that its kernels share each SM.
 bool shares(const FakeProgram& program) {
-  return (ipc::load(program.stub->grant[0].flags) & ipc::kByCapacity) != 0;
+  return program.mode() == ipc::Mode::capacity;
 }
 
 TEST(Placement, SaysWhetherProgramsShareEachSm) {
-  Scheduler scheduler({h100()}, ls_and_batch(sched::ReserveMode::strict), {.placement = Placement::capacity});
+  Scheduler scheduler({h100()}, ls_and_batch(sched::ReserveMode::strict), kByCapacity);
   FakeProgram batch(scheduler, "batch");
   EXPECT_TRUE(shares(batch));
   EXPECT_EQ(batch.granted(), 124u) << "amounts stay as they are";
   scheduler.set_conditions({.time_sliced = true, .placement = Placement::capacity}, 2);
   EXPECT_FALSE(shares(batch)) << "programs are never on the GPU together";
-  scheduler.set_conditions({.placement = Placement::capacity}, 3);
+  scheduler.set_conditions(kByCapacity, 3);
   EXPECT_TRUE(shares(batch));
   scheduler.set_conditions({}, 4);
   EXPECT_FALSE(shares(batch));

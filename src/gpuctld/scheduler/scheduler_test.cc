@@ -62,19 +62,19 @@ TEST(Scheduler, NobodyGainsWhatOneMayUseThatBeginsWhileItsGrantIsWritten) {
 }
 
 TEST(Scheduler, SaysWhoseGrantIsSettledAndHowFarAheadThatLetsItBe) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict),
-                      {.reserve_by_parts = false, .settled_ahead = std::chrono::seconds(1)});
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.settled_ahead = std::chrono::seconds(1)});
   FakeProgram batch(scheduler, "batch");
-  EXPECT_TRUE(batch.settled());
+  EXPECT_TRUE(ipc::is_settled(batch.mode()));
   EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 1000u);
   {
     const FakeProgram second(scheduler, "batch");
-    EXPECT_FALSE(batch.settled());
+    EXPECT_TRUE(ipc::is_settled(batch.mode())) << "they have the same SMs in common";
+    scheduler.set_conditions({.reserve_by_parts = false, .settled_ahead = std::chrono::seconds(1)}, 2);
+    EXPECT_FALSE(ipc::is_settled(batch.mode()));
     scheduler.set_conditions({.settled_ahead = std::chrono::seconds(1)}, 2);
-    EXPECT_TRUE(batch.settled()) << "they have the same SMs in common";
     scheduler.remove(*second.client, 2);
   }
-  EXPECT_TRUE(batch.settled());
+  EXPECT_TRUE(ipc::is_settled(batch.mode()));
   scheduler.set_conditions({.settled_ahead = std::chrono::milliseconds(5)}, 3);
   EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 5u);
 }

@@ -52,23 +52,15 @@ struct Device {
     for (const Settled& one : settled_grants({nodes, clients, standings, where}, allocator)) flags.push_back(one.grant);
     return flags;
   }
-  std::vector<bool> by_parts() {
-    return flags_of([this](std::size_t i, Settled settled) {
-      return goes_by_parts(where, standings[i], settled, decision.clients[i]);
-    });
-  }
-  std::vector<bool> cannot_shrink() {
-    return flags_of([this](std::size_t i, Settled settled) {
-      return daemon::cannot_shrink(standings[i], settled, decision.clients[i]);
-    });
-  }
-  /// `flag(client, what is settled of its grant)`, by client, after a decision.
-  std::vector<bool> flags_of(const auto& flag) {
+  /// By client, of a decision that knows what is settled.
+  std::vector<ipc::Mode> modes() {
     decide();
     const std::vector<Settled> settled = settled_grants({nodes, clients, standings, where}, allocator);
-    std::vector<bool> flags;
-    for (std::size_t i = 0; i < clients.size(); ++i) flags.push_back(flag(i, settled[i]));
-    return flags;
+    for (std::size_t i = 0; i < clients.size(); ++i) clients[i].settled = settled[i];
+    std::vector<ipc::Mode> modes;
+    for (const ClientOutcome& outcome : decide().clients) modes.push_back(outcome.mode);
+    for (ClientState& client : clients) client.settled = {};
+    return modes;
   }
 
   std::vector<sched::NodeInput> nodes;

@@ -17,7 +17,7 @@ struct KeptProgram : FakeProgram {
     return client;
   }
   std::string in_force() const { return client->usage(0).in_force; }
-  bool free() const { return (ipc::load(stub->grant[0].flags) & ipc::kFree) != 0; }
+  bool free() const { return ipc::mode_of(ipc::load(stub->grant[0].flags)) == ipc::Mode::free; }
 };
 
 /// 132 SMs: "ls" with a priority, and "batch" with a max of 99.

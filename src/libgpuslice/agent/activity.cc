@@ -25,7 +25,7 @@ int Activity::free_device() {
   const Driver& d = driver();
   if (!d.cuCtxGetDevice || d.cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
   const ipc::Grant* grant = Client::get().grant(device);
-  if (!grant || !(ipc::load(grant->flags) & ipc::kFree)) return -1;
+  if (!grant || ipc::mode_of(ipc::load(grant->flags)) != ipc::Mode::free) return -1;
   if (!leaves_time_slices(*grant) && !Contexts::current()) return -1;
   return device;
 }
@@ -59,7 +59,7 @@ std::chrono::milliseconds Activity::look() {
     const std::uint32_t more = count(i);
     if (!device.at_work.load()) continue;
     const ipc::Grant* grant = Client::get().grant(static_cast<int>(i));
-    if (more > 0 && grant && (ipc::load(grant->flags) & ipc::kFree)) {
+    if (more > 0 && grant && ipc::mode_of(ipc::load(grant->flags)) == ipc::Mode::free) {
       publish(static_cast<int>(i), std::max(device.blocks.load(std::memory_order_relaxed), 1u));
       if (ipc::load(grant->flags) & ipc::kReportWork) next = kWhileLent;
       continue;

@@ -1,4 +1,4 @@
-// Launches while nothing is in force (ipc::kFree). They go to the driver unchanged, and no context is managed for them.
+// Launches while nothing is in force (Mode::free). They go to the driver unchanged, and no context is managed for them.
 // Only the fact that there are launches is kept. The daemon is told when work begins, and, by the client's thread, when
 // nothing was launched for a while.
 #pragma once

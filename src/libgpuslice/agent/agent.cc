@@ -206,7 +206,7 @@ void Agent::finish_at_exit() {
 
 /// Whether no worker is on the GPU or on its way there, nor, before exec, a kernel in original form.
 bool Agent::all_left() {
-  if (Contexts::execs() && !context_.view.takes_turns() && context_.opaque.demand() > 0) return false;
+  if (Contexts::execs() && context_.view.mode() != ipc::Mode::turns && context_.opaque.demand() > 0) return false;
   std::unique_lock lock(context_.book.mutex(), std::try_to_lock);
   if (!lock.owns_lock()) return false;
   completions_.look(top_ups_.none_runs(), monotonic_ns());

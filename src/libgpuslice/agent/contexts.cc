@@ -184,7 +184,7 @@ void end_own_calls_within(std::chrono::nanoseconds longest) {
 /// end; and at exec those in original form. Needs no mutex: a signal may have interrupted the exiting thread while it
 /// held one, and agents hold the book's all the time.
 bool works(ContextState& context) {
-  if (context.agent.ended() || context.view.takes_turns()) return false;
+  if (context.agent.ended() || context.view.mode() == gpuctl::ipc::Mode::turns) return false;
   return context.book.outstanding() > 0 || (Contexts::execs() && !context.opaque_work.none());
 }
 

@@ -51,8 +51,8 @@ bool GrantView::tells_work() const {
   return grant() && (ipc::load(grant()->flags) & ipc::kReportWork) != 0;
 }
 
-bool GrantView::takes_turns() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kTakesTurns) != 0;
+ipc::Mode GrantView::mode() const {
+  return grant() ? ipc::mode_of(ipc::load(grant()->flags)) : ipc::Mode::workers;
 }
 
 std::chrono::microseconds GrantView::worker_time() const {
@@ -63,20 +63,8 @@ std::chrono::microseconds GrantView::worker_time() const {
 
 std::chrono::milliseconds GrantView::ahead_when_settled() const {
   const ipc::Stub* stub = Client::get().stub();
-  if (!stub || !grant() || !(ipc::load(grant()->flags) & ipc::kSettled)) return {};
+  if (!stub || !grant() || !ipc::is_settled(mode())) return {};
   return std::chrono::milliseconds(std::min(ipc::load(stub->settled_ahead_ms), ipc::kMostSettledAheadMs));
-}
-
-bool GrantView::by_parts() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kByParts) != 0;
-}
-
-bool GrantView::in_common() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kInCommon) != 0;
-}
-
-bool GrantView::by_capacity() const {
-  return grant() && (ipc::load(grant()->flags) & ipc::kByCapacity) != 0;
 }
 
 GrantView::Version GrantView::version() const {
@@ -89,10 +77,10 @@ GrantView::Part GrantView::part() const {
   const ipc::Stub* stub = Client::get().stub();
   const ipc::Grant* its = grant();
   if (!stub || !its) return {.count = granted()};
-  const std::uint32_t flags = ipc::load(its->flags);
+  const ipc::Mode mode = ipc::mode_of(ipc::load(its->flags));
   const std::uint32_t first = std::min(ipc::load(its->first), gpuctl::kMaxSms);
-  if ((flags & ipc::kInCommon) == 0) return {.first = first, .count = granted()};
-  if ((flags & ipc::kByParts) == 0) return {.count = sms_};
+  if (mode == ipc::Mode::lent) return {.count = sms_};
+  if (mode != ipc::Mode::common) return {.first = first, .count = granted()};
   const std::uint32_t sure = ipc::load(stub->guaranteed_sms[device_index_]);
   return sure == 0 || sure >= sms_ ? Part{.count = sms_} : Part{.first = first, .count = sure, .common = true};
 }

@@ -34,19 +34,13 @@ class GrantView {
   bool tells_work() const;
   /// Whether no other client is on the GPU, so that it may have all SMs.
   bool alone() const;
-  /// Whether programs take turns on the GPU, so that the driver ends what an ended process left there.
-  bool takes_turns() const;
+  /// How its kernels run; Mode::workers without a daemon.
+  gpuctl::ipc::Mode mode() const;
   /// How long a worker works before it ends, so that blocks of greater priority get in; 0: until nothing is left.
   std::chrono::microseconds worker_time() const;
   /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled
-  /// (ipc::kSettled); 0: the grant may shrink at any time.
+  /// (ipc::is_settled); 0: the grant may shrink at any time.
   std::chrono::milliseconds ahead_when_settled() const;
-  /// Whether kernels that are confined to its SMs may keep their original form (ipc::kByParts).
-  bool by_parts() const;
-  /// Whether its kernels in original form share SMs with those of other programs (ipc::kInCommon), whatever is granted.
-  bool in_common() const;
-  /// Whether persistent kernels share each SM with those of other programs (ipc::kByCapacity).
-  bool by_capacity() const;
   /// The SMs of kernels that are confined by SM number. All of the device's: they are not confined.
   struct Part {
     std::uint32_t first = 0;  ///< it may be any of the device's
@@ -55,7 +49,7 @@ class GrantView {
     bool pairs = false;   ///< made of pairs of SMs (pair_choice.h); part() leaves it to its caller
     bool operator==(const Part&) const = default;
   };
-  /// What is granted, or what the client has in common with others (ipc::kInCommon).
+  /// What is granted, or what the client has in common with others (ipc::is_in_common).
   Part part() const;
 
   /// What all of the above follows from, as far as the daemon decided it: unchanged as long as this is.

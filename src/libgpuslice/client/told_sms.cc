@@ -13,7 +13,7 @@ namespace {
 
 /// Whether `sms` that it has in common with others are the last ones of a device of `all`.
 bool are_last(const ipc::Grant& grant, std::uint32_t sms, std::uint32_t all) {
-  return (ipc::load(grant.flags) & ipc::kInCommon) != 0 && std::uint64_t{ipc::load(grant.first)} + sms >= all;
+  return ipc::is_in_common(ipc::mode_of(ipc::load(grant.flags))) && std::uint64_t{ipc::load(grant.first)} + sms >= all;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void UsagePublisher::publish() {
   demand = std::min(demand + opaque_.demand(), view_.sms());
   const std::uint32_t wanted = view_.jobs();
   bool news = wanted != ipc::kNoJobs && tell_head(wanted);
-  news |= view_.by_capacity() && tell_needs();
+  news |= view_.mode() == ipc::Mode::capacity && tell_needs();
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, book_.outstanding());
   // The daemon need not hear of demand that the current grant covers. But the daemon gives the SMs that other clients

@@ -151,7 +151,7 @@ TEST_F(UsagePublisherTest, WhereProgramsShareEachSmTheDaemonKnowsWhatWorkersTake
   Launch& first = add(30);
   usage_.publish();
   EXPECT_EQ(needs().version, 0u);
-  stub_.grant[0].flags = ipc::kByCapacity;
+  stub_.grant[0].flags = ipc::pack_mode(ipc::Mode::capacity);
   EXPECT_EQ(kicks_of_publishing(), 1);
   EXPECT_EQ(kicks_of_publishing(), 0);
   ASSERT_EQ(needs().count, 1u);

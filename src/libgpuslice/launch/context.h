@@ -73,9 +73,9 @@ class Context final : public Opaque::Owner, public LaunchSource {
                              const Opaque::Launch& original, CUresult* result, const char** why);
 
   /// Whether the launch keeps its original form because it can be confined to the client's SMs, and nobody takes these
-  /// away (ipc::kByParts). May wait for a grant, and make the part of the GPU for it.
+  /// away (is_confined). May wait for a grant, and make the part of the GPU for it.
   bool goes_by_parts(CUstream stream, const Opaque::Launch& launch) {
-    return view().by_parts() && state_.opaque.confines(stream, launch);
+    return gpuctl::ipc::is_confined(view().mode()) && state_.opaque.confines(stream, launch);
   }
 
   /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `original`: its

@@ -69,7 +69,7 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.polled = state_.limits.polled_address();
   if (launch.guarded()) launch.args.flags = gpuctl::ptx::kEager;
   launch.args.limit = stream.limit;
-  if (view().by_capacity()) {
+  if (view().mode() == ipc::Mode::capacity) {
     launch.args.flags |= view().sms() << gpuctl::ptx::kSmsShift;
     launch.args.by_per_sm = gpuctl::ptx::divisor(launch.per_sm);
   }
@@ -107,7 +107,7 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
     state_.limits.divide();
   }
   // A kernel that takes more of an SM than those before it must not begin before the daemon knows of it.
-  if (first || (view().by_capacity() && state_.book.needs().gained() != gained)) state_.usage.publish();
+  if (first || (view().mode() == ipc::Mode::capacity && state_.book.needs().gained() != gained)) state_.usage.publish();
   if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
   const bool all_sms = allowed == view().sms() && !launch.guarded();

@@ -70,10 +70,11 @@ RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& 
   const int device = context.view().device_index();
   const ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = ipc::load(grant.flags), epoch = ipc::load(grant.epoch);
+  const ipc::Mode mode = ipc::mode_of(flags);
   const Decision* const made = latest->find(known->kernel, shape, epoch);
   if (!made || made->context != &context || known->kernel->stuck.load(std::memory_order_relaxed) ||
-      (flags & ipc::kFree) != 0 || ipc::load(grant.jobs) != 0 || !StreamPriorities::follows(stream, flags) ||
-      (known->kernel->persistent && (flags & ipc::kByParts) == 0) || context.ended() ||
+      mode == ipc::Mode::free || ipc::load(grant.jobs) != 0 || !StreamPriorities::follows(stream, flags) ||
+      (known->kernel->persistent && !ipc::is_confined(mode)) || context.ended() ||
       current_context() != context.handle() || !may_use_own_streams(kQueuesToMove))
     return;
   if (!lane->mutex.try_lock()) return;

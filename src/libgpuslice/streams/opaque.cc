@@ -47,7 +47,7 @@ OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
 }
 
 bool Opaque::must_wait(const Lane& lane) const {
-  const bool nothing = view_.granted() == 0 && !view_.in_common();
+  const bool nothing = view_.granted() == 0 && !gpuctl::ipc::is_in_common(view_.mode());
   return nothing || (view_.streams_are_jobs() && owner_.gated(lane.key));
 }
 

@@ -61,7 +61,7 @@ PROGRAM = (
     LAUNCHES
     + r"""
 ALL_SMS, CAPSM = 0x00FFFFFF, 64  # ipc::kUnlimited; where the stub page has grant[0].polled.capsm
-FLAGS, TAKES_TURNS = 64 + 40, 1 << 24  # where it has grant[0].flags; ipc::kTakesTurns
+FLAGS, MODE, TURNS = 64 + 40, 7 << 4, 2 << 4  # where it has grant[0].flags; ipc::kModeMask, Mode::turns
 launch_all()
 page = next(int(line.split("-")[0], 16) for line in open("/proc/self/maps") if "memfd:gpuctl-stub" in line)
 def granted(): return ctypes.c_uint32.from_address(page + CAPSM).value
@@ -72,7 +72,8 @@ if os.fork() == 0:
     while granted() != ALL_SMS: time.sleep(0.001)
     print(before, "then all", flush=True)
     os._exit(0)
-if "turns" in sys.argv: ctypes.c_uint32.from_address(page + FLAGS).value |= TAKES_TURNS
+flags = ctypes.c_uint32.from_address(page + FLAGS)
+if "turns" in sys.argv: flags.value = flags.value & ~MODE | TURNS
 c = ctypes.CDLL(None)
 path, words_of_it = b"/bin/sleep", (b"sleep", b"600", None)
 argv, environment = (ctypes.c_char_p * 3)(*words_of_it), (ctypes.c_char_p * 2)(b"A=1", None)
