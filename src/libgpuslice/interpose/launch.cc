@@ -51,7 +51,7 @@ bool fits_grid_limits(const LaunchConfig& config) {
     return false;
   const gpuctl::ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = gpuctl::ipc::load(grant.flags);
-  if (gpuctl::ipc::mode_of(flags) != gpuctl::ipc::Mode::free || !Activity::leaves_time_slices(grant) ||
+  if (!gpuctl::ipc::is_free(flags) || !Activity::leaves_time_slices(grant) ||
       !StreamPriorities::follows(stream, flags))
     return false;
   const RecentKernel* known = Kernels::find_recent(function);

@@ -47,7 +47,7 @@ class Capacity(instance.SystemTest):
             program.wait_started()
         self.wait_blocks([(a, PER_SM * 4 // instance.SMS), (b, PER_SM * 2 // instance.SMS)])
         said = self.gpuctl("explain", a.pid).stdout
-        self.assertIn(f"max; shares each of {instance.SMS} SMs, and has the capacity of 4", said)
+        self.assertIn(f"max; mode capacity: rewritten kernels share each of {instance.SMS} SMs, and have the capacity of 4", said)
         self.assertRegex(said, r"persistent .* 4 of 8 .* work ")
         self.assertIn("4 (50 % of each)", self.gpuctl("show", "a").stdout)
         for of_a, of_b in ((2, 6), (5, 3), (1, 1)):
@@ -67,7 +67,7 @@ class Capacity(instance.SystemTest):
         self.wait_blocks([(threads, PER_SM)])
         memory = self.start_in("b", instance.DRIVER_PROGRAMS / "scaling", "scales", 640)
         self.wait_blocks([(memory, 4), (threads, 7)])
-        self.assertIn(f"shares each of {instance.SMS} SMs", self.gpuctl("explain", threads.pid).stdout)
+        self.assertIn(f"share each of {instance.SMS} SMs", self.gpuctl("explain", threads.pid).stdout)
         self.gpuctl("set", "a", "max=3")  # this holds beside others too
         self.wait_blocks([(memory, 4), (threads, 3)])
         # A reserve that is kept is kept whatever its slice's kernel takes now.
@@ -145,7 +145,7 @@ class Capacity(instance.SystemTest):
             return sorted(self.blocks().get(a.pid, [])) == [0] * (instance.SMS - 4) + [PER_SM] * 4
 
         instance.wait_until(on_whole_sms, "it to fill four SMs")
-        self.assertNotIn("shares each", self.gpuctl("explain", a.pid).stdout)
+        self.assertNotIn("share each", self.gpuctl("explain", a.pid).stdout)
         for config in (instance.BY_CAPACITY, instance.ALWAYS_REWRITTEN + 'placement = "sms"\n'):
             (self.scratch / "gpuctl.toml").write_text(config)
             self.daemon.process.send_signal(signal.SIGHUP)
