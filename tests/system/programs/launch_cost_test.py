@@ -15,10 +15,10 @@ from tests.system.harness import instance
 MARGIN = (1.15, 1.5)
 # Instructions with nothing in force, and below a max.
 BOUNDS = {
-    "cuLaunchKernel": (108, 892),
-    "cuLaunchKernel_own_stream": (108, 887),
-    "cuLaunchKernelEx": (123, 958),
-    "cuLaunchKernelEx_attribute": (132, 1014),
+    "cuLaunchKernel": (121, 892),
+    "cuLaunchKernel_own_stream": (121, 887),
+    "cuLaunchKernelEx": (142, 958),
+    "cuLaunchKernelEx_attribute": (151, 1014),
     "cuMemcpyAsync": (35, 363),
     "cuMemcpyHtoDAsync": (35, 363),
     "cuMemsetD8Async": (36, 364),
@@ -31,7 +31,7 @@ BOUNDS = {
     "cuDeviceGetAttribute": (39, 39),
 }
 # Of launches also the cache lines, of code and of data together, and the instructions that lock one.
-LINES = {"cuLaunchKernel": (19, 142), "cuLaunchKernelEx": (20, 152)}
+LINES = {"cuLaunchKernel": (21, 142), "cuLaunchKernelEx": (22, 152)}
 LOCKED = {"cuLaunchKernel": (2, 9), "cuLaunchKernelEx": (2, 9)}
 
 
