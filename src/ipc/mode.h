@@ -16,8 +16,8 @@ enum class Mode : std::uint32_t {
   workers,
   /// Nothing is in force: launches go to the driver as they came.
   free,
-  /// Programs take turns on the whole GPU, and a limit of its own holds for this one: as `workers`, but nobody wants
-  /// SMs back, and the driver ends what an ended process left there.
+  /// Programs take turns on the whole GPU, and a max or a policy for jobs holds for this one: as `workers`, but nobody
+  /// wants SMs back, and the driver ends what an ended process left there.
   turns,
   /// The client's SMs are its own, and nobody can take them away: kernels keep their original form, and are confined.
   part,

@@ -221,7 +221,7 @@ bool has_a_part(const DeviceInputs& inputs, std::size_t client, std::uint32_t ca
 
 /// How the kernels of a client run that is not free, which was given so much. `common`: common_to_all().
 Mode mode_of(const DeviceInputs& inputs, std::size_t client, std::uint32_t capsm, Mode common) {
-  if (inputs.where.time_sliced) return inputs.clients[client].settled.grant ? Mode::turns : Mode::workers;
+  if (inputs.where.time_sliced) return inputs.where.storms ? Mode::workers : Mode::turns;
   if (common != Mode::workers && !inputs.standings[client].suspended) return common;
   if (has_a_part(inputs, client, capsm)) return Mode::part;
   return inputs.where.by_capacity ? Mode::capacity : Mode::workers;
