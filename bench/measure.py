@@ -33,7 +33,6 @@ from .papers import (
 from .steps import (
     capacity,
     cpu_bound,
-    guard,
     handover,
     issue_slots,
     killed,
@@ -66,7 +65,6 @@ STEPS = {
     "byhand": (storms.step_by_hand, 120),
     "crowd": (storms.step_crowd, 100),
     "opaque": (opaque.step_opaque, 120),
-    "guard": (guard.step_guard, 200),
     "programs": (programs.step_programs, 310),
     "starts": (programs.step_starts, 300),
     "timeslice": (time_slices.step_timeslice, 100),

@@ -9,7 +9,6 @@
 #   opaque       LS beside cuBLAS; needs PyTorch
 #   programs     real programs (docs/compatibility.md)
 #   starts       how long a PyTorch program takes to start
-#   guard        a kernel that can only be guarded; needs Triton
 #   schedulers   policies for jobs (docs/policies.md)
 #   handover     where the time between two programs' kernels goes, from their agents' traces
 #   effisha      EffiSha's kernels under both of its policies

@@ -11,7 +11,7 @@ declare -A checks=([address]="address,undefined" [thread]=thread)
 # public_api watches running kernels by copying half a megabyte that they write: with thread checks that takes minutes,
 # as 1,000 launches of a graph in graph_parts do.
 both="identical streams daemon_restart graphs graph_levels ioctl cooperative confine cubin defects ways_in
-  background_forms resize guarded shared_memory in_flight_limit opaque durations joining told"
+  background_forms resize shared_memory in_flight_limit opaque durations joining told"
 declare -A system_tests=([address]="$both public_api graph_parts" [thread]="$both")
 # Of --all-system. With address checks all but these: boot passes no options on, starved takes malloc away from the
 # sanitizer as well, and the others have limits of time and memory that only programs without checks keep.
@@ -53,7 +53,7 @@ check_system() {
   local reports=$2/sanitizer-reports
   rm -rf "$reports" && mkdir "$reports"
   say "$1: system tests"
-  local programs=(tests/driver/{defects,graph_levels,graph_storm,graphs,guarded,image_shell,ioctls,shared_memory}
+  local programs=(tests/driver/{defects,graph_levels,graph_storm,graphs,image_shell,ioctls,shared_memory}
     tests/driver/{slice_shell,sm_watch,streams,told_linked,ways_in}
     tests/cuda/{cubin_program,cubin_program_linked,libcubin_plugin.so,told,devices}
     tests/cuda/{long_image.fatbin,long_image_with_variable.fatbin})

@@ -53,7 +53,7 @@ class Steps(unittest.TestCase):
             self.ends(storms.step_storms(self.lab))
 
     def test_a_program(self):
-        self.ends(programs.guarded(mock.Mock(), map(alarm, range(2))))
+        self.ends(programs.or_failed(mock.Mock(), map(alarm, range(2))))
 
     def test_the_table_says_so(self):
         table = mock.Mock()

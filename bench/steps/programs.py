@@ -30,7 +30,6 @@ class Case(NamedTuple):
     later_starts: int  # pairs
     modules: tuple  # of Python, that it needs
     command: tuple
-    more: dict = {}  # of its environment
 
     def lacks(self):
         missing = [module for module in self.modules if importlib.util.find_spec(module) is None]
@@ -48,7 +47,7 @@ def cases(lab):
     return (
         Case("torch_training", 3, ("torch",), python("torch_training.py")),
         Case("triton_kernel", 1, ("torch", "triton"), python("triton_kernel.py")),
-        Case("triton_matmul", 1, ("torch", "triton"), python("triton_matmul.py"), {"GPUSLICE_GUARD": "always"}),
+        Case("triton_matmul", 1, ("torch", "triton"), python("triton_matmul.py")),
         Case("cupy_program", 2, ("cupy",), python("cupy_program.py")),
         Case("nvrtc_program", 3, (), (built / "nvrtc_program", *lab.size((800, "cubin"), (2, "ptx")))),
         Case("graph_program", 3, (), (built / "graph_program", lab.size(4000, 2))),
@@ -130,7 +129,7 @@ def environment(lab, side, case, **more):
     paths = {}
     if case.name == "nvrtc_program" and (library := nvrtc_of_python()):
         paths["LD_LIBRARY_PATH"] = ":".join(filter(None, (lab.env.get("LD_LIBRARY_PATH"), library)))
-    with lab.environment(PYTHONDONTWRITEBYTECODE="1", **caches, **paths, **case.more, **more):
+    with lab.environment(PYTHONDONTWRITEBYTECODE="1", **caches, **paths, **more):
         yield
 
 
@@ -162,14 +161,14 @@ def step_programs(lab):
         lab.gpuctl("create-slice", "s")
         first = {}
         for case in ready:
-            yield from guarded(case, by_turns(lab, case, deadline, plain, first))
+            yield from or_failed(case, by_turns(lab, case, deadline, plain, first))
         for case in ready:
             if case.name in first:
-                yield from guarded(case, later_starts(lab, case, deadline, first[case.name]))
+                yield from or_failed(case, later_starts(lab, case, deadline, first[case.name]))
     yield from in_storm(lab, [case for case in ready if case.name in plain], deadline, plain)
 
 
-def guarded(case, rows):
+def or_failed(case, rows):
     """The rows of a program, or one row that says it failed: a failure should not hide the other programs."""
     try:
         yield from rows
@@ -319,7 +318,7 @@ def in_storm(lab, ready, deadline, plain):
             lab.gpuctl("create-slice", slice_of(case))
             runs[case.name] = Run(lab, case, "slice", slice_of(case))
         for case in ready:
-            yield from guarded(case, storm_row(lab, case, runs[case.name], deadline, plain[case.name]))
+            yield from or_failed(case, storm_row(lab, case, runs[case.name], deadline, plain[case.name]))
 
 
 def slice_of(case):

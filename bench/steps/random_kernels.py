@@ -21,16 +21,14 @@ class Batch:
         self.program = self.run(None)
 
     def run(self, slice_path):
-        """Runs guarded kernels too, although a storm mostly leaves them only a part of the SMs."""
-        with self.lab.environment(GPUSLICE_GUARD="always"):
-            return self.lab.start(
-                slice_path,
-                self.lab.build / "tests/random/random-kernels",
-                self.seeds,
-                "--calls-together",
-                "--linger",
-                limit_s=PROCESS_LIMIT_S,
-            )
+        return self.lab.start(
+            slice_path,
+            self.lab.build / "tests/random/random-kernels",
+            self.seeds,
+            "--calls-together",
+            "--linger",
+            limit_s=PROCESS_LIMIT_S,
+        )
 
     def done(self):
         """Whether nothing is left to run. An error is an exception that names the seeds."""

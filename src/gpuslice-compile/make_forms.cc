@@ -34,7 +34,6 @@ constexpr std::array<std::pair<std::string_view, Compiler>, 3> kCompilers = {{
 ImageKernel described(const ptx::EntryReport& report) {
   ImageKernel kernel{.name = report.name,
                      .persistent = report.form != ptx::Form::kOpaque,
-                     .guarded = report.form == ptx::Form::kGuarded,
                      .sliced = report.form == ptx::Form::kSliced,
                      .reason = report.reason,
                      .params = {},

@@ -96,7 +96,7 @@ void take_control(const msghdr& header, std::vector<UniqueFd>& fds) {
 
 /// Runs `body` and turns an exception (out of memory) into a failure.
 template <class T, class Body>
-Result<T> guarded(Body body) noexcept {
+Result<T> without_throwing(Body body) noexcept {
   try {
     return body();
   } catch (const std::exception& e) {
@@ -107,11 +107,11 @@ Result<T> guarded(Body body) noexcept {
 }  // namespace
 
 Result<Connection> Connection::open(const std::string& path, milliseconds timeout) noexcept {
-  return guarded<Connection>([&] { return open_socket(path, timeout); });
+  return without_throwing<Connection>([&] { return open_socket(path, timeout); });
 }
 
 Result<void> Connection::send(const Call& call, milliseconds timeout) noexcept {
-  return guarded<void>([&]() -> Result<void> {
+  return without_throwing<void>([&]() -> Result<void> {
     const std::string message = encode(call);
     if (message.size() - 1 > kMaxMessageBytes)
       return fail("message longer than " + std::to_string(kMaxMessageBytes) + " bytes");
@@ -135,7 +135,7 @@ Result<void> Connection::send(const Call& call, milliseconds timeout) noexcept {
 }
 
 Result<Reply> Connection::receive(milliseconds timeout) noexcept {
-  return guarded<Reply>([&]() -> Result<Reply> {
+  return without_throwing<Reply>([&]() -> Result<Reply> {
     const Deadline deadline(timeout);
     while (true) {
       if (const std::optional<std::string> message = splitter_.next()) return decode_reply(*message);

@@ -66,11 +66,6 @@
 // that polls finds all SMs allowed, until another worker polls. One block on an SM too many is better than a launch
 // that never ends.
 //
-// Guarded kernels. Each worker runs one block-task, so there is one worker for each block-task (chunk is 1, first is
-// 0). The worker claims its block-task eagerly, and the last of its threads to end leaves for the whole worker. The
-// holder may have run its block-task while some block-tasks are still unclaimed. It then waits for grids of the agent
-// to take them, and posts, so that the agent sees how many are left.
-//
 // Workers that end (LaunchArgs::ends_after). A block of greater priority gets its place on an SM when another block
 // ends, and workers do not end while block-tasks are left. So the in-stream grid may have more workers than fit,
 // `spare` of them. A worker that has worked for `ends_after` ends at its next claim, and the hardware chooses which

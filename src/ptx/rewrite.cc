@@ -29,7 +29,6 @@ namespace {
 struct Pass {
   std::string_view name;
   pass::Refused (*run)(pass::Kernel&);
-  bool repeats = false;  ///< runs only for kernels whose blocks run several block-tasks, not for guarded ones
 };
 
 /// The pipelines. A pass that refuses the kernel ends it: the kernel stays opaque.
@@ -42,9 +41,9 @@ constexpr Pass kPasses[] = {
     // finished lanes.
     {"find_early_return", pass::find_early_return},
     // Block-tasks in which no thread returns early get a body of their own, with plain barriers.
-    {"split_early_return", pass::split_early_return, true},
+    {"split_early_return", pass::split_early_return},
     // Threads that share something meet between two block-tasks, as late as possible.
-    {"meet_late", pass::meet_late, true},
+    {"meet_late", pass::meet_late},
     // Adds the LaunchArgs parameter and renames the entry.
     {"append_launch_args", pass::append_launch_args},
     // ret and exit become jumps to the end of the block-task.
@@ -52,8 +51,8 @@ constexpr Pass kPasses[] = {
     // %ctaid and %nctaid become registers, passed on to copies of called functions.
     {"replace_block_index", pass::replace_block_index},
     // Barriers count the finished threads, where that is needed.
-    {"join_finished_threads", pass::join_finished_threads, true},
-    // The loop that claims block-tasks is put around the body; in a guarded kernel, in front of it.
+    {"join_finished_threads", pass::join_finished_threads},
+    // The loop that claims block-tasks is put around the body.
     {"wrap_in_claim_loop", pass::wrap_in_claim_loop},
 };
 
@@ -71,17 +70,11 @@ constexpr Pass kSlicingPasses[] = {
 
 std::string form_reason(const pass::Kernel& kernel) {
   if (kernel.sliced) return "its blocks wait for no other block";
-  if (kernel.once()) return kernel.closure.once + ": each block runs one block-task";
   std::string reason = "all constructs understood";
   if (kernel.report.needs_finished_barrier) reason += "; finished threads join its barriers";
   if ((kernel.closure.grid_reads & kReadsNctaid) != 0 && walks_grid(kernel.original))
     reason += "; persistent already: each block walks on through the grid";
   return reason;
-}
-
-Form form_of(const pass::Kernel& kernel) {
-  if (kernel.sliced) return Form::kSliced;
-  return kernel.once() ? Form::kGuarded : Form::kPersistent;
 }
 
 /// Runs the passes over one entry.
@@ -91,12 +84,11 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
   kernel.sliced = wanted == Wanted::kSliced;
   kernel.report.name = entry.name;
   pass::find_waiting_blocks(kernel);  // asked of kernels too that are refused for something else
-  if (kernel.once() && wanted == Wanted::kPersistent) {
+  if (!kernel.sliced && !kernel.closure.once.empty()) {
     kernel.report.reason = kernel.closure.once;
     return kernel;
   }
   for (const Pass& pass : kernel.sliced ? std::span<const Pass>(kSlicingPasses) : std::span<const Pass>(kPasses)) {
-    if (pass.repeats && kernel.once()) continue;
     const bool taken = names.count(entry.name + kernel.suffix()) != 0 || names.count(pass::kMeetFunction) != 0;
     const pass::Refused refused = taken ? pass::Refused("the module was rewritten already") : pass.run(kernel);
     if (dump) {
@@ -116,7 +108,7 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
       return kernel;
     }
   }
-  kernel.report.form = form_of(kernel);
+  kernel.report.form = kernel.sliced ? Form::kSliced : Form::kPersistent;
   kernel.report.reason = form_reason(kernel);
   return kernel;
 }

@@ -1,13 +1,12 @@
-// The rewriter: adds persistent, guarded or sliced forms of a module's kernels to the module (persistent_abi.h,
+// The rewriter: adds persistent or sliced forms of a module's kernels to the module (persistent_abi.h,
 // subgrid_abi.h).
 //
 // A kernel gets a persistent form only if every construct in it is understood and known to behave the same when fewer,
-// longer-lived blocks run its blocks one after the other. If only running a second block-task in the same block is in
-// doubt, the kernel gets a guarded form: each of its blocks claims one block-task, or finds that it must not, and ends.
-// Every other kernel stays as it is and is reported as opaque, with the reason.
+// longer-lived blocks run its blocks one after the other. Every other kernel stays as it is and is reported as opaque,
+// with the reason.
 //
 // The sliced form is there for comparison. A kernel gets one if its blocks wait for no other block and cannot tell
-// which grid they belong to; it may be one that could only be guarded.
+// which grid they belong to, even if a second block-task in the same block would find what the first left behind.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@
 
 namespace gpuctl::ptx {
 
-enum class Form { kPersistent, kGuarded, kSliced, kOpaque };
+enum class Form { kPersistent, kSliced, kOpaque };
 
 /// Position of a parameter in the parameter block of a kernel, in bytes.
 struct ParamLayout {
@@ -68,7 +67,7 @@ struct RewriteResult {
 using DumpHook = std::function<void(std::string_view pass, std::string_view entry)>;
 
 /// Never fails: a kernel that cannot be rewritten is opaque.
-RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Wanted wanted = Wanted::kPersistentOrGuarded);
+RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Wanted wanted = Wanted::kPersistent);
 
 struct RewrittenText {
   std::string text;  ///< of the whole module
@@ -82,6 +81,6 @@ struct RewrittenText {
 bool stands_alone(const Module& module);
 
 /// Parses, rewrites and prints. Errors: the errors of parse().
-Result<RewrittenText> rewrite_text(std::string_view text, Wanted wanted = Wanted::kPersistentOrGuarded);
+Result<RewrittenText> rewrite_text(std::string_view text, Wanted wanted = Wanted::kPersistent);
 
 }  // namespace gpuctl::ptx

@@ -46,9 +46,9 @@ TEST(RewriteSliced, AddsOneEntryUnderItsOwnName) {
 }
 
 // What a block leaves behind in barriers or registers disturbs no other block-task: each block runs one.
-TEST(RewriteSliced, TakesKernelsThatCouldOnlyBeGuarded) {
+TEST(RewriteSliced, TakesKernelsWhoseBlocksLeaveSomethingBehind) {
   const std::string body = "mbarrier.init.shared.b64 [s], %r1; bar.sync 0; ret;";
-  EXPECT_EQ(report_on(body).form, Form::kGuarded);
+  EXPECT_EQ(report_on(body).form, Form::kOpaque);
   EXPECT_EQ(reason_for_sliced(body), "sliced");
 }
 

@@ -5,9 +5,8 @@ namespace gpuctl::ptx {
 
 /// The numbers are kept in caches.
 enum class Wanted {
-  kPersistent = 0,  ///< a kernel that could be guarded is opaque, for the same reason
-  kPersistentOrGuarded = 1,
-  kSliced = 2,
+  kPersistent = 0,
+  kSliced = 1,
 };
 /// The last of them.
 inline constexpr Wanted kLastWanted = Wanted::kSliced;

@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(tokens.has_value(), "what parses lexes");
   require_same_tokens(*tokens, print(*module));
 
-  for (const Wanted wanted : {Wanted::kPersistentOrGuarded, Wanted::kSliced}) {
+  for (const Wanted wanted : {Wanted::kPersistent, Wanted::kSliced}) {
     const RewriteResult rewritten = rewrite(*module, {}, wanted);
     for (const EntryReport& entry : rewritten.entries) require_line(entry.reason);
     const std::string rewritten_text = print(rewritten.module);

@@ -214,7 +214,7 @@ class EntryWriter {
     for (unsigned i = 0; i < 8; ++i) code_.add("st.local.u32 [", base, "+", 4 * i, "], ", body_.varying[i % 3]);
   }
 
-  /// Such a kernel can only be guarded: to the next block-task of the same block the barrier might be half full.
+  /// Such a kernel cannot be persistent: to the next block-task of the same block the barrier might be half full.
   void hand_over() {
     const std::uint32_t threads = shape_.threads_per_block();
     const std::string arrives = code_.reg(Kind::kPredicate), arrive = code_.label(), after = code_.label();

@@ -62,8 +62,7 @@ void print_text(const RewrittenFile& file, const std::string& path, std::ostream
 }
 
 Outcome<int> run(const std::string& in, const std::string& out, bool sliced, Context& context) {
-  const Result<RewrittenFile> file =
-      rewrite_file(in, sliced ? ptx::Wanted::kSliced : ptx::Wanted::kPersistentOrGuarded);
+  const Result<RewrittenFile> file = rewrite_file(in, sliced ? ptx::Wanted::kSliced : ptx::Wanted::kPersistent);
   if (!file) return usage("rewrite: " + file.error().message);
   std::vector<std::string> written;
   if (!out.empty()) {

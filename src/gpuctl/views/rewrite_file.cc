@@ -86,8 +86,6 @@ std::string form_name(ptx::Form form) {
   switch (form) {
     case ptx::Form::kPersistent:
       return "persistent";
-    case ptx::Form::kGuarded:
-      return "guarded";
     case ptx::Form::kSliced:
       return "sliced";
     case ptx::Form::kOpaque:

@@ -52,10 +52,6 @@ void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, st
   // The daemon has just been told of this launch and may grant something at any moment.
   const bool takes_turns = context_.view.jobs() != ipc::kNoJobs;
   wanted_ |= takes_turns && capacity == 0 && now - head.issued_ns < kSoonNs;
-  if (head.guarded()) {  // its workers leave after one block-task, so some are soon missing again
-    if (std::exchange(growth.claimed, claimed) != claimed) growth.tries.try_again();
-    wanted_ |= target > 0 && present(head, host) <= capacity;
-  }
   const std::uint64_t chunk_ns = static_cast<std::uint64_t>(head.instance->task_ns * head.chunk);
   const std::uint32_t overdue = growth.sent.overdue(ipc::load(host.entered), 2 * chunk_ns, now);
   if (overdue > 0) streams_.stuck(&head);

@@ -44,7 +44,6 @@ struct InGraph {
 struct Growth {
   SentWorkers sent;                 ///< workers in the agent's grids
   TopUpTries tries;                 ///< the agent's tries to add workers
-  std::uint32_t claimed = 0;        ///< guarded kernels only: block-tasks claimed when the agent last looked
   std::uint64_t wanted_ns = 0;      ///< since when it could use more workers but has not started; 0: it is not so
   std::uint64_t given_ns = 0;       ///< when the agent sent all workers but the holder at once; 0: it did not
   std::uint32_t topped_up_for = 0;  ///< the range of SMs it was allowed at the latest top-up
@@ -85,7 +84,6 @@ struct Launch {
   Measured measured;
 
   bool refused() const { return issued.load(std::memory_order_acquire) && failed; }
-  bool guarded() const { return instance->kernel->guarded; }
   /// How many SMs the GPU has, if its workers share them with other kernels; else 0, and it has whole SMs.
   std::uint32_t shared_sms() const { return args.flags >> gpuctl::ptx::kSmsShift; }
 };

@@ -22,8 +22,6 @@ class TopUpTries {
     range_ = range;
     return before;
   }
-  /// The missing workers came, and workers are missing again.
-  void try_again() { next_ns_ = 0; }
   /// The earliest time of the next try; 0: now.
   std::uint64_t next_ns() const { return next_ns_; }
   void tried(std::uint64_t now_ns) {

@@ -29,7 +29,6 @@ std::string pack(const Forms& forms) {
     packer.text(kernel.name);
     packer.text(kernel.reason);
     packer.number(kernel.persistent);
-    packer.number(kernel.guarded);
     packer.number(kernel.sliced);
     packer.number(kernel.needs_whole_warps);
     packer.number(kernel.words_behind);
@@ -55,7 +54,6 @@ std::optional<Forms> unpack(std::string_view bytes) {
     kernel.name = unpacker.text();
     kernel.reason = unpacker.text();
     kernel.persistent = unpacker.number() != 0;
-    kernel.guarded = unpacker.number() != 0;
     kernel.sliced = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
     kernel.words_behind = unpacker.number() != 0;

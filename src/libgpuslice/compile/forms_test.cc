@@ -14,7 +14,6 @@ Forms some_forms() {
   Forms forms{.code = std::string("co\0de", 5), .kernels = {}, .stands_alone = true, .reason = "reason"};
   forms.kernels.push_back({.name = "a",
                            .persistent = true,
-                           .guarded = true,
                            .reason = "fine",
                            .params = {{0, 8}, {8, 4}},
                            .args_offset = 16,
@@ -35,7 +34,6 @@ void expect_same(const Forms& a, const Forms& b) {
     const ImageKernel &left = a.kernels[i], &right = b.kernels[i];
     EXPECT_EQ(left.name, right.name);
     EXPECT_EQ(left.persistent, right.persistent);
-    EXPECT_EQ(left.guarded, right.guarded);
     EXPECT_EQ(left.reason, right.reason);
     EXPECT_EQ(left.args_offset, right.args_offset);
     EXPECT_EQ(left.needs_whole_warps, right.needs_whole_warps);

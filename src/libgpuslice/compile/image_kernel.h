@@ -14,7 +14,6 @@ namespace gpuslice {
 struct ImageKernel {
   std::string name;
   bool persistent = false;        ///< it has a form that gives SMs back
-  bool guarded = false;           ///< that form is the guarded one: each worker runs one block-task
   bool sliced = false;            ///< that form is the sliced one
   std::string reason;             ///< why it has or lacks that form; one line
   std::vector<Parameter> params;  ///< the program's own

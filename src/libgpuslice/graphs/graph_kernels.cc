@@ -224,10 +224,6 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
     if (!kernel->persistent)
       kernel->original_in_graph = "it was made ready to run before its persistent form was there";
   }
-  if (kernel->persistent && kernel->guarded) {
-    kernel->original_in_graph = "guarded kernels are evicted outside of graphs only";
-    return;
-  }
   if (kernel->persistent && kernel->sliced) {
     kernel->original_in_graph = "a graph has no place for a series of subgrids";
     kernel->changed = true;

@@ -102,7 +102,6 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     // Instantiated before this program joined a slice, or while nothing was in force, so its kernels are unknown.
     Context* context = capturing_anything() ? nullptr : Contexts::current();
     if (!context) return plain();
-    context->use_stream(where);
     context->count_original_launch();
     const Opaque::Turn turn(context->opaque(), where, {.blocks = context->view().sms(), .confine = false});
     return plain();

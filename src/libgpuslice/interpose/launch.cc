@@ -117,7 +117,7 @@ std::uint32_t least_for_whole_grid(const Context& context, KernelInfo* kernel, W
   return grid.blocks <= view.part().count ? static_cast<std::uint32_t>(grid.blocks) : least_sms_of(kernel, grid);
 }
 
-/// Why a kernel with a persistent or guarded form was launched in its original form, as the text that follows
+/// Why a kernel with a persistent form was launched in its original form, as the text that follows
 /// "launched" in `gpuctl explain`.
 const char* why_original(const CoResidency& co_residency, bool takes_attributes, const char* said) {
   if (co_residency) return co_residency.how;

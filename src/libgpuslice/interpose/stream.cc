@@ -8,7 +8,6 @@
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/joining_functions.h"
-#include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -82,12 +81,9 @@ CUresult destroy(CUstream stream, CUresult(CUDAAPI* function)(CUstream)) {
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   const auto wait = driver().cuStreamWaitEvent;
   if (!wait) return CUDA_ERROR_NOT_INITIALIZED;
-  if (g_launch_words.nothing_ever_open() && guard() == Guard::kNever) return wait(stream, event, flags);
-  return nothrow([&] {
-    const bool matters = guard() != Guard::kNever && Client::get().wanted() && !capturing_anything();
-    if (Context* context = matters ? Contexts::current() : nullptr) context->use_stream(stream);
-    return follow(stream, [&](CUstream other) { return wait(other ? other : stream, event, flags); });
-  });
+  if (g_launch_words.nothing_ever_open()) return wait(stream, event, flags);
+  return nothrow(
+      [&] { return follow(stream, [&](CUstream other) { return wait(other ? other : stream, event, flags); }); });
 }
 
 }  // namespace

@@ -157,7 +157,6 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
                     .form = !kernel->persistent ? "opaque"
-                            : kernel->guarded   ? "guarded"
                             : kernel->sliced    ? "sliced"
                                                 : "persistent",
                     .reason = reason_of(*kernel),

@@ -81,10 +81,9 @@ struct alignas(64) KernelInfo {
   std::atomic<const char*> anywhere{nullptr};
   std::atomic<const char*> unlimited{nullptr};  ///< or why it did not even wait for a grant
   std::atomic<bool> changed{true};              ///< since the last report to the daemon
-  /// It has a persistent, guarded or sliced form. The functions below are written before this is set.
+  /// It has a persistent or sliced form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
-  bool guarded = false;  ///< each worker runs one block-task
-  bool sliced = false;   ///< that form is the sliced one: it is launched in subgrids
+  bool sliced = false;  ///< that form is the sliced one: it is launched in subgrids
   /// By its PTX, or by its name (blocks_may_wait()). Written before launches, or once its PTX is known.
   std::atomic<gpuctl::ptx::BlocksWait> blocks_wait{gpuctl::ptx::BlocksWait::kUnknown};
   bool is_library_kernel = false;        ///< its handle is a CUkernel

@@ -1,31 +1,12 @@
 #include "libgpuslice/launch/context.h"
 
-#include <algorithm>
-
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/process/clock.h"
 #include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/patience.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {
-
-void Context::use_stream(CUstream stream) {
-  if (guard() == Guard::kNever) return;
-  std::unique_lock lock(state_.book.mutex());
-  use_stream(lock, stream);
-}
-
-void Context::use_stream(std::unique_lock<std::mutex>& lock, CUstream handle) {
-  if (streams_used_.several() || !streams_used_.add(stream_key(handle))) return;
-  const auto has_guarded = [](const Stream* stream) {
-    return std::any_of(stream->outstanding.begin(), stream->outstanding.end(),
-                       [](const auto& launch) { return launch->guarded(); });
-  };
-  const std::vector<Stream*>& active = state_.book.active();
-  wait_for_launches(lock, nullptr, [&] { return std::none_of(active.begin(), active.end(), has_guarded); });
-}
 
 bool Context::wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done) {
   const auto may_wait = [&] {

@@ -14,7 +14,6 @@
 #include "libgpuslice/book/outstanding.h"
 #include "libgpuslice/context/context_state.h"
 #include "libgpuslice/kernels/kernels.h"
-#include "libgpuslice/launch/streams_used.h"
 #include "libgpuslice/streams/opaque.h"
 #include "libgpuslice/streams/quiesce.h"
 
@@ -88,13 +87,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   CUresult launch_graph(CUstream stream, const std::vector<GraphCandidate>& candidates, Opaque::Launch original,
                         bool branches, const Arm& arm, const std::function<CUresult()>& launch_it);
 
-  /// The program is about to put something into a stream that may wait there.
-  ///
-  /// When a guarded kernel (KernelInfo::guarded) is evicted, only new workers can run the block-tasks that remain.
-  /// These workers must reach the GPU although the program's stream holds up everything behind it in its hardware queue
-  /// (worker_streams.h). That is certain with one such stream, but not with several. So when the program uses a second
-  /// stream, this waits until no guarded launch is incomplete. From then on no kernel is launched in guarded form.
-  void use_stream(CUstream stream);
   void set_latency_critical(CUstream stream, bool on);
   /// The program destroys the stream. Its outstanding launches still complete.
   void stream_destroyed(CUstream stream);
@@ -139,8 +131,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   /// Waits until `done()`, which depends on launches of `stream` (null: of any). Returns false if that is no use, since
   /// they may wait for the program (patience.h), and where nothing is managed any more.
   bool wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done);
-  void use_stream(std::unique_lock<std::mutex>& lock, CUstream handle);
-  const char* why_unguarded(const Instance& instance) const;
   const char* why_crowded(const Stream& stream, bool workers_get_on) const;
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);
@@ -148,7 +138,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   std::uint32_t workers_for(const Launch& launch, std::uint32_t allowed) const;
 
   ContextState state_;
-  StreamsUsed streams_used_;
 };
 
 }  // namespace gpuslice

@@ -54,7 +54,6 @@ CUresult Context::launch_graph(CUstream handle, const std::vector<GraphCandidate
   Stream* stream = nullptr;
   {
     std::unique_lock lock(state_.book.mutex());
-    use_stream(lock, handle);
     std::erase_if(booked, [&](const Booked& b) {
       return short_enough(*b.launch->instance, b.launch->config.block_tasks(), b.launch->per_sm);
     });

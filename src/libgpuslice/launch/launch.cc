@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "libgpuslice/driver/hardware_queues.h"
-#include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/launch/chunks.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
@@ -24,9 +23,6 @@ namespace {
 constexpr std::uint32_t kMeasureEvery = 1000;
 constexpr double kShortInReserveNs = 1'000'000;
 constexpr double kTargetsWhenAlone = 4;
-/// Guarding makes kernels with block-tasks of 120 us take 1.025 times as long, and kernels with block-tasks of 50 us
-/// 1.035 times (docs/measurements.md, "Guarded kernels").
-constexpr double kWorthGuardingNs = 100'000;
 constexpr char kBehindWaiting[] = "behind launches that may wait for the program";
 
 }  // namespace
@@ -55,10 +51,8 @@ bool Context::short_enough(Instance& instance, std::uint64_t tasks, std::uint32_
 void Context::plan(Launch& launch, const Stream& stream) {
   const LaunchConfig& config = launch.config;
   const std::uint64_t full = std::uint64_t{view().sms()} * launch.per_sm;
-  // A guarded worker claims one block-task, however short.
-  const double task_ns = launch.guarded() ? 0 : launch.instance->task_ns;
   const std::array<std::uint32_t, 3> grid = {config.grid[0], config.grid[1], config.grid[2]};
-  const Chunks chunks = plan_chunks(grid, task_ns, full,
+  const Chunks chunks = plan_chunks(grid, launch.instance->task_ns, full,
                                     static_cast<double>(std::chrono::nanoseconds(state_.targets.block_task).count()) *
                                         (view().alone() ? kTargetsWhenAlone : 1),
                                     fixed_chunk());
@@ -67,7 +61,6 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.slot = state_.book.slots().device_address(launch.slot);
   launch.args.host = state_.book.slots().host_address(launch.slot);
   launch.args.polled = state_.limits.polled_address();
-  if (launch.guarded()) launch.args.flags = gpuctl::ptx::kEager;
   launch.args.limit = stream.limit;
   if (view().mode() == ipc::Mode::capacity) {
     launch.args.flags |= view().sms() << gpuctl::ptx::kSmsShift;
@@ -79,11 +72,10 @@ void Context::plan(Launch& launch, const Stream& stream) {
 // As many workers as the allowed SMs hold, and more for the idle SMs that are not allowed, twice as many as fit there:
 // the hardware fills the emptiest SMs first, and workers leave those at once. If no SM is allowed, one worker is still
 // launched: the holder, which keeps the launch's place in its stream. Workers that share SMs spread over all SMs at
-// once, so none are needed for idle ones. A guarded kernel has one worker per block-task.
-// Those that land on SMs that are not allowed leave without a block-task, and the agent adds others.
+// once, so none are needed for idle ones. Those that land on SMs that are not allowed leave without a block-task, and
+// the agent adds others.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
-  if (launch.guarded()) return launch.args.tasks;
   const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
@@ -110,25 +102,13 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   if (first || (view().mode() == ipc::Mode::capacity && state_.book.needs().gained() != gained)) state_.usage.publish();
   if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
-  const bool all_sms = allowed == view().sms() && !launch.guarded();
+  const bool all_sms = allowed == view().sms();
   set_workers(launch.args, workers_for(launch, allowed), all_sms);
   // Spare workers would find room on SMs that are not allowed, and leave: they could not wait for their turn.
   if (const auto ends_after = view().worker_time(); all_sms && ends_after.count() > 0)
     let_workers_end(launch.args, launch.instance->task_ns, ends_after);
   launch.launched = launch.args.workers;
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
-}
-
-/// Why a kernel that has a guarded form must not run in it now, as the text that follows "launched" in `gpuctl
-/// explain`; null: it may. The guard costs each block some microseconds. And if the client has a part of the SMs from
-/// the beginning, a green context of that size (opaque.h) is better than workers that land on the wrong SMs.
-const char* Context::why_unguarded(const Instance& instance) const {
-  if (streams_used_.several()) return "by a program with several streams";
-  if (guard() == Guard::kAlways) return nullptr;
-  if (view().alone()) return "with the GPU to itself";
-  if (view().granted() < view().sms()) return "with a part of the SMs";
-  if (instance.task_ns > 0 && instance.task_ns < kWorthGuardingNs) return "with short block-tasks";
-  return nullptr;
 }
 
 /// Why a launch into this stream must be in original form, as the text that follows "launched" in `gpuctl explain`;
@@ -151,10 +131,8 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
   Stream* stream;
   {
     std::unique_lock lock(state_.book.mutex());
-    use_stream(lock, config.stream);
     if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm)))
       return Outcome::kOriginalForm;
-    if (instance.kernel->guarded && (*why = why_unguarded(instance))) return Outcome::kCannot;
     stream = &state_.book.stream_of(config.stream);
     if ((*why = why_crowded(*stream, workers_get_on))) return Outcome::kCannot;
   }
@@ -174,11 +152,6 @@ Context::Outcome Context::launch(Instance& instance, LaunchConfig&& config, std:
     std::optional<std::uint32_t> slot;
     if (!wait_for_launches(lock, stream, [&] { return (slot = state_.book.take_slot(*stream)).has_value(); })) {
       *why = kBehindWaiting;
-      return Outcome::kCannot;
-    }
-    if (launch.guarded() && streams_used_.several()) {
-      state_.book.slots().give_back(*slot, false);
-      *why = why_unguarded(instance);
       return Outcome::kCannot;
     }
     add_to_book(*stream, std::move(owned), *slot);

@@ -168,7 +168,6 @@ Context::Outcome Context::launch_in_subgrids(Instance& instance, LaunchConfig&& 
   if ((*why = why_whole(target_ns))) return Outcome::kCannot;
   {
     std::unique_lock lock(state_.book.mutex());
-    use_stream(lock, config.stream);
     if (short_enough(instance, config.block_tasks(), static_cast<std::uint32_t>(fit.per_sm)))
       return Outcome::kOriginalForm;
   }

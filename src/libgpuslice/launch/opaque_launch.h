@@ -25,7 +25,6 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
     const StreamCall in_flight(stream);  // with a capture too: it may only be about to have all lanes join
     return plain(stream);
   }
-  context->use_stream(stream);
   Opaque::Turn turn(context->opaque(), stream, launch);
   CUresult result = plain(turn.stream());
   const bool refused = result != CUDA_SUCCESS && turn.confined(), in_pairs = refused && turn.in_pairs();

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/process/clock.h"
 #include "libgpuslice/streams/own_streams.h"
 #include "libgpuslice/streams/stream_priority.h"
@@ -46,7 +45,7 @@ const RepeatedLaunches::Decision* RepeatedLaunches::find(const KernelInfo* kerne
 
 void RepeatedLaunches::note(Context& context, Lane& lane, const Opaque::Launch& asked, std::uint64_t suspect) {
   RepeatedLaunches* latest = t_latest ? t_latest : make();
-  if (!latest || guard() != Guard::kNever) return;
+  if (!latest) return;
   const Shape shape{asked.blocks, asked.threads, asked.shared};
   if (std::exchange(latest->page_, asked.decided.page) != asked.decided.page) latest->decisions_ = {};
   latest->context_ = &context;

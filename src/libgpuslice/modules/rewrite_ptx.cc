@@ -8,7 +8,6 @@
 #include "libgpuslice/compile/compile_queue.h"
 #include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/driver/driver.h"
-#include "libgpuslice/kernels/guard.h"
 #include "libgpuslice/modules/image_load.h"
 #include "libgpuslice/process/environment.h"
 #include "libgpuslice/process/stage.h"
@@ -53,8 +52,7 @@ std::string loaded_linker() {
 
 gpuctl::ptx::Wanted wanted_forms() {
   using gpuctl::ptx::Wanted;
-  if (Client::get().subgrid_time().count() > 0) return Wanted::kSliced;
-  return guard() != Guard::kNever ? Wanted::kPersistentOrGuarded : Wanted::kPersistent;
+  return Client::get().subgrid_time().count() > 0 ? Wanted::kSliced : Wanted::kPersistent;
 }
 
 /// What the compile helper must make of the PTX, except for the linker: only a job needs that.

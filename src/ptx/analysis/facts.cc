@@ -68,7 +68,6 @@ void merge(Closure& closure, const FunctionFacts& facts) {
   closure.uses_dynamic_shared |= facts.uses_dynamic_shared;
   closure.reads_dynamic_size |= facts.reads_dynamic_size;
   closure.uses_async_copy |= facts.uses_async_copy;
-  closure.uses_bulk_copy |= facts.uses_bulk_copy;
   closure.calls_indirectly |= facts.calls_indirectly;
 }
 
@@ -147,7 +146,6 @@ FunctionFacts ModuleFacts::read(const Function& function) const {
     facts.has_warp_sync |= is_warp_sync(instruction);
     facts.memory |= memory_use(instruction);
     facts.uses_async_copy |= instruction.opcode == "cp";
-    facts.uses_bulk_copy |= instruction.opcode == "cp" && instruction.has("bulk");
     facts.uses_shared |= instruction.has("shared") || instruction.has("shared::cta");
     if (instruction.opcode == "exit" && !function.is_entry) refuse("a called function ends its thread (exit)");
     if (instruction.opcode == "call") {

@@ -26,8 +26,8 @@ enum GridReads : std::uint8_t {
 /// Facts of one function body.
 struct FunctionFacts {
   const Function* function = nullptr;
-  std::string refusal;  ///< why no kernel that runs this function can be persistent or guarded; empty if one can
-  std::string once;     ///< why it can only be guarded
+  std::string refusal;  ///< why no kernel that runs this function can have another form; empty if one can
+  std::string once;     ///< why its blocks can run but one block-task each, so it cannot be persistent
   std::uint8_t grid_reads = 0;
   bool has_barrier = false;        ///< any barrier among threads of the block
   bool has_other_barrier = false;  ///< a barrier other than plain `bar.sync 0`: a named one, or one that reduces
@@ -37,7 +37,6 @@ struct FunctionFacts {
   bool uses_dynamic_shared = false;  ///< names shared memory whose size each launch sets
   bool reads_dynamic_size = false;   ///< reads that size
   bool uses_async_copy = false;      ///< cp.async, whose writes to shared memory may be outstanding at the end
-  bool uses_bulk_copy = false;       ///< cp.async.bulk, whose writes to global memory may be outstanding too
   bool calls_indirectly = false;
   std::set<std::string> calls;  ///< names called directly
 };
@@ -55,7 +54,6 @@ struct Closure {
   bool uses_dynamic_shared = false;
   bool reads_dynamic_size = false;
   bool uses_async_copy = false;
-  bool uses_bulk_copy = false;
   bool calls_indirectly = false;
   bool whole = true;                 ///< all that it calls is in sight
   std::set<std::string> functions;   ///< with bodies, called directly or not; itself only if it is recursive

@@ -190,7 +190,6 @@ Refused find_early_return(Kernel& kernel) {
   kernel.report.needs_whole_warps = findings.whole_warps;
   kernel.report.needs_finished_barrier = findings.barrier && kernel.closure.has_barrier;
   if (!kernel.report.needs_finished_barrier) return {};
-  if (kernel.once()) return kernel.closure.once + ", and threads may return before its barriers";
   kernel.report.returns_only_first = !findings.late;
   if (!findings.late && findings.common_branch != nullptr) {
     std::size_t place = 0;

@@ -28,15 +28,14 @@ std::string after_pass(const std::string& input, const std::string& pass, Form f
       [&](std::string_view name, std::string_view entry) {
         if (name == pass) result = entry;
       },
-      form == Form::kSliced ? Wanted::kSliced : Wanted::kPersistentOrGuarded);
+      form == Form::kSliced ? Wanted::kSliced : Wanted::kPersistent);
   EXPECT_EQ(rewritten.entries.size(), 1u);
   EXPECT_EQ(rewritten.entries[0].form, form) << rewritten.entries[0].reason;
   return result;
 }
 
-Form form_of(const std::string& pass, const std::string& file) {
-  if (pass == "number_subgrid") return Form::kSliced;
-  return file.starts_with("once") ? Form::kGuarded : Form::kPersistent;
+Form form_of(const std::string& pass) {
+  return pass == "number_subgrid" ? Form::kSliced : Form::kPersistent;
 }
 
 TEST_P(PassGolden, GivesTheExpectedText) {
@@ -45,7 +44,7 @@ TEST_P(PassGolden, GivesTheExpectedText) {
     const std::string name = file.path().filename();
     if (!name.ends_with(".ptx") || name.ends_with(".out.ptx")) continue;
     const std::string expected = GetParam() + "/" + file.path().stem().string() + ".out.ptx";
-    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(), form_of(GetParam(), name));
+    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(), form_of(GetParam()));
     if (std::getenv("GPUCTL_UPDATE_GOLDEN") != nullptr) std::ofstream(fs::path(PTX_GOLDEN_DIR) / expected) << actual;
     EXPECT_EQ(actual, golden_text(expected)) << GetParam() << "/" << name;
     ++cases;

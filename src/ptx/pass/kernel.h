@@ -1,4 +1,4 @@
-// What the passes of the rewriter work on: one entry on its way to its persistent, guarded or sliced form.
+// What the passes of the rewriter work on: one entry on its way to its persistent or sliced form.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,6 @@ struct Kernel {
   EntryReport report;
   std::optional<std::string> waits;  ///< why its blocks may wait for others (refuse_waiting_blocks)
   bool sliced = false;               ///< the form to be made is the sliced one (subgrid_abi.h)
-  /// Each of its blocks runs one block-task: the kernel becomes guarded.
-  bool once() const { return !closure.once.empty(); }
   /// Set if one branch, before any barrier, decides for all threads of the block which of them return.
   struct ReturnBranch {
     std::size_t place;  ///< of the branch, among the instructions of the entry

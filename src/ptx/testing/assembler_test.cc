@@ -49,7 +49,7 @@ TEST(Rewrite, GivesWhatThePtxAssemblerAccepts) {
   if (std::string(PTXAS).empty()) GTEST_SKIP() << "no ptxas in the toolkit";
   std::map<Form, int> forms;
   for (const auto& [name, text] : golden_modules()) {
-    for (const Wanted wanted : {Wanted::kPersistentOrGuarded, Wanted::kSliced}) {
+    for (const Wanted wanted : {Wanted::kPersistent, Wanted::kSliced}) {
       const auto rewritten = rewrite_text(text, wanted);
       ASSERT_TRUE(rewritten) << name;
       for (const EntryReport& report : rewritten->entries) ++forms[report.form];

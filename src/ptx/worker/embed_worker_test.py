@@ -13,7 +13,7 @@ TEMPLATE = """
   .reg .pred %p;
 #names %r0 %begin %end
 #use start
-#if guarded
+#if joins
   @%p bra $next;
 #else
   bra $next;
@@ -47,7 +47,7 @@ class EmbedWorker(unittest.TestCase):
         for element in (
             "argument(offsetof(LaunchArgs, by_grid_x.magic)),",
             "number(kClosed),",
-            "when(&WorkerShape::guarded),",
+            "when(&WorkerShape::joins),",
             "otherwise(),",
             "end(),",
             "shared_word(offsetof(SharedWords, known)),",
@@ -79,9 +79,9 @@ class EmbedWorker(unittest.TestCase):
         self.refuses("nothing uses the text finish", ("#use finish", "  mov.u32 %end, 0; st.u32 [0], %end;"))
 
     def test_refuses_what_it_does_not_understand(self):
-        self.refuses("not understood here: #end", ("#if guarded", "#end"))
+        self.refuses("not understood here: #end", ("#if joins", "#end"))
         self.refuses("an #if without its #end", ("#end\n", ""))
-        self.refuses("not understood: #when guarded or not", ("#if guarded", "#when guarded or not"))
+        self.refuses("not understood: #when joins or not", ("#if joins", "#when joins or not"))
         self.refuses("it belongs to no text", ("#text worker\n", ""))
         self.refuses("start uses itself", ("$next:", "$next:\n#use start"))
         self.refuses("a second text called start", ("#text finish", "#text start"))

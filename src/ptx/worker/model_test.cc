@@ -31,8 +31,8 @@ BOOST_DESCRIBE_STRUCT(LaunchArgs, (), (slot, host, polled, total, tasks, grid_x,
 namespace pass {
 BOOST_DESCRIBE_STRUCT(SharedWords, (), (published, part_begin, part_end, leader_state, known, looks, chunk_tasks,
   started_on, finished, quick_size, seen_range, counted, ends_at))
-BOOST_DESCRIBE_STRUCT(WorkerShape, (), (guarded, two_bodies, joins, may_join_plainly, meets_in_plain_body, meets_inside,
-  meets_between, first_leads, one_axis, reads_x, reads_y, reads_z, reads_size, copies, bulk_copies))
+BOOST_DESCRIBE_STRUCT(WorkerShape, (), (two_bodies, joins, may_join_plainly, meets_in_plain_body, meets_inside,
+  meets_between, first_leads, one_axis, reads_x, reads_y, reads_z, reads_size, copies))
 }  // namespace pass
 // clang-format on
 

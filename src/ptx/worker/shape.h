@@ -4,7 +4,6 @@
 namespace gpuctl::ptx::pass {
 
 struct WorkerShape {
-  bool guarded;              ///< each worker runs one block-task
   bool two_bodies;           ///< there is a plain body (Kernel::plain_body)
   bool joins;                ///< threads may be finished with a block-task while others go on to a barrier
   bool may_join_plainly;     ///< if so: the body notes whether none is (%plain)
@@ -18,8 +17,7 @@ struct WorkerShape {
   bool reads_y;
   bool reads_z;
   bool reads_size;
-  bool copies;       ///< it may leave asynchronous copies under way
-  bool bulk_copies;  ///< it may leave bulk copies under way
+  bool copies;  ///< it may leave asynchronous copies under way
 };
 
 }  // namespace gpuctl::ptx::pass

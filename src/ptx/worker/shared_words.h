@@ -18,11 +18,9 @@ struct SharedWords {
   std::uint32_t looks;         ///< whether the leader looks before it claims: 0 no, 1 for now, 2 always
   std::uint32_t chunk_tasks;   ///< block-tasks in the leader's chunk
   std::uint32_t started_on;    ///< the SM on which the worker started, and its place (kHasPlace)
-  /// How many warps have finished what was published, in alternate turns. In a guarded kernel, the first word counts
-  /// the threads that have finished their block-task.
-  std::uint32_t finished[2];
-  std::uint32_t quick_size;  ///< the size of the next claim if that may be a quick one, else 0
-  std::uint32_t seen_range;  ///< the range in DeviceSlot, as the leader last saw it
+  std::uint32_t finished[2];   ///< how many warps have finished what was published, in alternate turns
+  std::uint32_t quick_size;    ///< the size of the next claim if that may be a quick one, else 0
+  std::uint32_t seen_range;    ///< the range in DeviceSlot, as the leader last saw it
   /// Whether the worker is counted in `gone`: 0 no; 1 yes, or the grid is an agent's; 2 yes, and it is the holder.
   std::uint32_t counted;
   std::uint32_t ends_at;  ///< %globaltimer_lo, with bit 0 set, from which on the worker may end; 0: it does not

@@ -29,10 +29,6 @@
 // instruction there counts in a kernel with short block-tasks. So does each register that lives across the body: with
 // one more, ptxas gave the inner loop of binomialOptions more waiting and register bank conflicts (1.25 of the time).
 //
-// A worker of a guarded kernel goes through the loop only until it has one block-task (or while it rests). Its threads
-// end with the body, each by itself, and the last of them leaves for all. What is left when SMs were taken away is
-// taken by other workers: the agent's.
-//
 // Visibility. All writes of all threads in all their block-tasks happen before the last barrier. The writes of a worker
 // of the in-stream grid are visible to what follows in the stream, because that comes after this grid. An agent's grid
 // has no such order. So its leaders fence after the barrier, and the fence is cumulative over their block: the writes
@@ -65,21 +61,19 @@ WorkerShape shape_for(const Kernel& kernel) {
   const std::uint8_t reads = kernel.closure.grid_reads;
   const auto any_of = [reads](std::uint8_t bits) { return (reads & bits) != 0; };
   return {
-      .guarded = kernel.once(),
       .two_bodies = kernel.plain_body.has_value(),
       .joins = kernel.report.needs_finished_barrier,
       .may_join_plainly = skips_joining(kernel),
       .meets_in_plain_body = meets,
       .meets_inside = kernel.meets_inside,
       .meets_between = (kernel.report.uses_shared || kernel.report.uses_barrier) && !kernel.meets_inside,
-      .first_leads = !meets && !kernel.once(),
+      .first_leads = !meets,
       .one_axis = !any_of(kReadsCtaidY | kReadsCtaidZ),
       .reads_x = any_of(kReadsCtaidX),
       .reads_y = any_of(kReadsCtaidY),
       .reads_z = any_of(kReadsCtaidZ),
       .reads_size = any_of(kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ),
       .copies = kernel.closure.uses_async_copy,
-      .bulk_copies = kernel.closure.uses_bulk_copy,
   };
 }
 

@@ -19,7 +19,7 @@ STORM_US = 10000  # between two random grants
 SLOWLY_NS = 5000  # of a warp instruction: a launch takes some 20 to 100 ms, long enough to be evicted in the middle
 RESIZE_S = 0.02
 NO_PROGRESS_S = 180
-LEAST_EVICTABLE = 0.8
+LEAST_EVICTABLE = 0.7  # of few seeds many may arrive at a barrier without waiting
 # One eviction in so many seeds at least, under both storms and when resized. It is some three in each.
 SEEDS_AN_EVICTION = 2
 
@@ -82,13 +82,7 @@ class Random(instance.SystemTest):
     def compare(self, seeds, way, expected, options=(), warp_instruction_ns=0, resize=False, **daemon):
         """Runs the seeds in a slice and returns how often they were evicted."""
         with self.slice(options, warp_instruction_ns, **daemon):
-            client = self.start_in(
-                "s",
-                RANDOM_KERNELS,
-                f"{seeds.start}:{seeds.stop}",
-                "--linger",
-                env={**self.env, "GPUSLICE_GUARD": "always"},
-            )
+            client = self.start_in("s", RANDOM_KERNELS, f"{seeds.start}:{seeds.stop}", "--linger")
             self.follow(client, seeds, way, lambda: "done" in client.err(), resize)
             for right, found in zip(expected, client.out().splitlines(), strict=True):
                 if right != found:
