@@ -36,8 +36,6 @@ decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine m
 decode_rest=matmul,triton,eight
 levels_batch=compute-10us,compute-100us,memory-bound,triton
 levels=mps-stream,mps-stream-middle,ours-own-high,ours-priority,ours-priority-own-high,ours-priority-batch-plain
-resident=mps-stream,ours-priority,ours-priority:always_preemptible=true
-for us in 50 200 500; do resident+=,ours-priority:always_preemptible=true:worker_time_us=$us; done
 
 # Part, share of its time, name, command. OUT stands for --out. corun: three rounds in one start of the programs.
 # corun-starts: each in a start of its own, for programs that differ by start more than by round.
@@ -64,8 +62,6 @@ sides 1   decode-sides     corun --only-ls decode --only-batch train --configura
 sliced 5  decode-sliced    corun --only-ls decode --only-batch train --configurations $decode_sliced
 sliced 4  resnet-sliced    corun --only-ls resnet --only-batch matmul --configurations $resnet_sliced
 resnet 4  resnet-reserve   corun --only-ls resnet --only-batch matmul --configurations $resnet_reserve
-workers 4 workers-10us     corun --only-ls short --only-batch compute-10us --configurations $resident
-workers 4 workers-100us    corun --only-ls short --only-batch compute-100us --configurations $resident
 cells-short 1  cells-short   corun --seconds 2 --only-ls short --configurations $cells
 cells-fill 1   cells-fill    corun --seconds 2 --only-ls fill --configurations $cells
 cells-memory 1 cells-memory  corun --seconds 2 --only-ls memory --configurations $cells

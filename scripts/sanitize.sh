@@ -15,7 +15,7 @@ both="identical streams daemon_restart graphs graph_levels ioctl cooperative con
 declare -A system_tests=([address]="$both public_api graph_parts" [thread]="$both")
 # Of --all-system. With address checks all but these: boot passes no options on, starved takes malloc away from the
 # sanitizer as well, and the others have limits of time and memory that only programs without checks keep.
-not_with_address="boot starved worker_time budgets"
+not_with_address="boot starved budgets"
 # With thread checks only these besides: no program that nvcc built loads a library with thread checks without their
 # runtime, and in other tests kernels race or are watched on purpose.
 thread_too="children client_death devices disobey hostile_daemon hostile_program in_force mps_queues no_gpu programs

@@ -138,6 +138,7 @@ int run(int argc, char** argv) {
   give_large_blocks_back();
 
   ConfigOutcome outcome = read_config(options.config, options.config_required);
+  for (const std::string& note : outcome.notes) log(note);
   for (const std::string& problem : outcome.problems) log(problem);
   if (!outcome.problems.empty()) return 1;
   const bool software = options.software_gpu || outcome.config.daemon.software_gpu;

@@ -24,7 +24,7 @@ BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, m
 BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, shared_sms, common_sms,
-  sms_told, mps_sms, priority_rank, priorities, worker_time_us, time_slice, time_slice_us, channel_groups, latency_us_last,
+  sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
   latency_us_log2, evict_us_log2, streams))
 BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,

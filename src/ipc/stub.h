@@ -28,8 +28,6 @@ inline constexpr std::uint32_t kMaxDevices = 16;
 inline constexpr std::chrono::seconds kGrace{3};
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
-/// Workers measure it with a clock of 32 bits, in nanoseconds, of which they can tell half a turn.
-inline constexpr std::uint32_t kLongestWorkerTimeUs = 1'000'000;
 /// A subgrid that takes longer is no way to give SMs back.
 inline constexpr std::uint32_t kLongestSubgridUs = 1'000'000;
 
@@ -46,7 +44,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kWorkersEnd, a Mode (mode.h), and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kReportWork, a Mode (mode.h), and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -60,8 +58,6 @@ inline constexpr std::uint32_t kMemoryLimited = 1;
 inline constexpr std::uint32_t kAlone = 2;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
 inline constexpr std::uint32_t kReportWork = 4;
-/// A worker of the client ends when it has worked for Stub::worker_time_us.
-inline constexpr std::uint32_t kWorkersEnd = 8;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -232,7 +228,6 @@ struct Stub {
   std::uint32_t records_written;  ///< client: Records so far; the latest is at place (records_written - 1) % kRecords
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
-  std::uint32_t worker_time_us;  ///< daemon: what kWorkersEnd means, at most kLongestWorkerTimeUs
   /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
   /// its grant is settled (is_settled); at most kMostSettledAheadMs; 0: as where it is not.
   std::uint32_t settled_ahead_ms;
@@ -242,7 +237,7 @@ struct Stub {
   /// client: 1: its process is about to end, or to become another program (exec). What it left on the GPU may have all
   /// SMs as soon as its connection is closed: nobody who knows of that work will be there to ask for them.
   std::uint32_t leaving;
-  std::uint32_t reserved[3];
+  std::uint32_t reserved[4];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

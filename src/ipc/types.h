@@ -79,7 +79,6 @@ struct ClientUsage {
   std::int64_t mps_sms = 0;              ///< to so many SMs MPS keeps the program until it ends; 0: it does not
   std::int64_t priority_rank = 0;        ///< rank of its slice's priority among ...
   std::int64_t priorities = 1;           ///< ... this many different ones
-  std::int64_t worker_time_us = 0;       ///< after which workers of its kernels end; 0: they do not
   std::string time_slice = "not tried";  ///< or "in force", "no channel groups", "refused"
   std::int64_t time_slice_us = 0;
   std::int64_t channel_groups = 0;

@@ -66,15 +66,6 @@
 // that polls finds all SMs allowed, until another worker polls. One block on an SM too many is better than a launch
 // that never ends.
 //
-// Workers that end (LaunchArgs::ends_after). A block of greater priority gets its place on an SM when another block
-// ends, and workers do not end while block-tasks are left. So the in-stream grid may have more workers than fit,
-// `spare` of them. A worker that has worked for `ends_after` ends at its next claim, and the hardware chooses which
-// block takes its place: one of greater priority, or a worker that has not started. For each spare worker one worker
-// may end, so the launch keeps as many as fit; `ended` counts them, and the workers that leave because of their SM. The
-// holder does not end. Such a launch gives no first chunks, and each worker looks at the range, or claims eagerly,
-// before its first block-task: it may start long after its launch. There are no quick claims in it, because they do not
-// look at the time.
-//
 // `here` counts, for each SM, the workers that may claim; a resting holder is not among them. While an eviction is
 // under way, the runtime reads `here` to learn that no worker is left on a forbidden SM.
 //
@@ -111,8 +102,8 @@ struct DeviceSlot {
   std::uint32_t polling;  ///< %globaltimer_lo, with bit 0 set, when the latest poll of the host began; 0 = none yet
   std::uint32_t range;    ///< the SMs that may be used (pack_range); 0 = not polled yet
   std::uint32_t extra;    ///< workers of agent grids that entered
-  std::uint32_t ended;    ///< workers that ended, or left because of their SM, while block-tasks were left
-  std::uint32_t left;     ///< workers that left, for any reason
+  std::uint32_t reserved2;
+  std::uint32_t left;  ///< workers that left, for any reason
   std::uint32_t reserved3;
   std::uint32_t posted;          ///< %globaltimer_lo, with bit 0 set, of the latest post to the HostSlot; 0 = none yet
   std::uint32_t task_ns;         ///< duration of one block-task, of the latest chunk measured; 0 = none yet
@@ -180,11 +171,9 @@ struct LaunchArgs {
   std::uint32_t index_mask;  ///< index_mask()
   /// -grid_x. It lies beside index_mask so that one load fetches both; the sign saves a negation in the remainder.
   std::uint32_t minus_grid_x;
-  std::uint32_t ends_after;  ///< nanoseconds after which a worker of the in-stream grid may end; 0: none ends
-  std::uint32_t spare;       ///< workers of the in-stream grid beyond those that fit, if `ends_after` is not 0
-  Divisor by_per_sm;         ///< workers that one SM holds; used where the launch shares SMs
+  Divisor by_per_sm;  ///< workers that one SM holds; used where the launch shares SMs
 };
-static_assert(sizeof(LaunchArgs) == 128 && alignof(LaunchArgs) == 8);
+static_assert(sizeof(LaunchArgs) == 120 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;

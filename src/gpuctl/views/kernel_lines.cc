@@ -76,8 +76,6 @@ std::vector<std::string> in_force_lines(const ipc::Client& client) {
     if (u.priorities > 1)
       line +=
           "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
-    if (u.in_force != "nothing" && u.worker_time_us > 0)
-      line += "; workers end after " + std::to_string(u.worker_time_us) + " us";
     if (u.mps_sms > 0) line += "; MPS keeps it to " + plural(u.mps_sms, "SM") + " until it starts again";
     if (u.sms_told > 0) line += "; told of " + plural(u.sms_told, "SM");
     lines.push_back(std::move(line));

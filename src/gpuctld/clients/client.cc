@@ -211,8 +211,7 @@ void Client::set_subgrid(std::chrono::microseconds time) {
 
 std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | ipc::pack_mode(mode) | (memory_max ? ipc::kMemoryLimited : 0) |
-         (alone ? ipc::kAlone : 0) | (reports_work ? ipc::kReportWork : 0) |
-         (worker_time_us != 0 ? ipc::kWorkersEnd : 0);
+         (alone ? ipc::kAlone : 0) | (reports_work ? ipc::kReportWork : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {
@@ -231,7 +230,6 @@ void Client::write_terms(std::size_t index, const Terms& terms) {
   ipc::store(grant.first, terms.first);
   ipc::store(grant.memory_max, terms.memory_max.value_or(0));
   ipc::store(stub_->guaranteed_sms[index], terms.guaranteed);
-  if (terms.worker_time_us != 0) ipc::store(stub_->worker_time_us, terms.worker_time_us);
   ipc::store(grant.flags, terms.flags());
 }
 
@@ -324,7 +322,6 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.mps_sms = slot.mps_sms;
   result.priority_rank = slot.terms.band.rank;
   result.priorities = slot.terms.band.count;
-  result.worker_time_us = slot.terms.worker_time_us;
   result.time_slice = kTimeSliceNames[static_cast<std::size_t>(time_slice)];
   if (time_slice == ipc::TimeSlice::in_force) result.time_slice_us = ipc::load(shared.time_slice_us);
   result.channel_groups = ipc::load(shared.channel_groups);

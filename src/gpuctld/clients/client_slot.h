@@ -52,11 +52,10 @@ struct Terms {
   std::uint32_t guaranteed = 0;
   InForce in_force = InForce::nothing;
   ipc::Mode mode = ipc::Mode::workers;
-  bool alone = false;                   ///< ipc::kAlone
-  bool reports_work = false;            ///< ipc::kReportWork
-  std::uint32_t worker_time_us = 0;     ///< Stub::worker_time_us with ipc::kWorkersEnd; 0: workers do not end
-  std::uint32_t common_sms = 0;         ///< SMs that it has in common with others; 0: none
-  std::uint32_t shared_sms = 0;         ///< SMs of the GPU, each of which it shares (Mode::capacity); 0: whole SMs
+  bool alone = false;            ///< ipc::kAlone
+  bool reports_work = false;     ///< ipc::kReportWork
+  std::uint32_t common_sms = 0;  ///< SMs that it has in common with others; 0: none
+  std::uint32_t shared_sms = 0;  ///< SMs of the GPU, each of which it shares (Mode::capacity); 0: whole SMs
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;

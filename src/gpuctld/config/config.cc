@@ -11,6 +11,7 @@
 #include "base/regular_file.h"
 #include "gpuctld/config/config_values.h"
 #include "gpuctld/config/daemon_keys.h"
+#include "gpuctld/config/former_keys.h"
 #include "sched/apply_change.h"
 #include "sched/policy.h"
 
@@ -57,6 +58,10 @@ class Reader : public ConfigValues {
 
   void daemon_key(const toml::key& key, const toml::node& node) {
     const std::string field = "daemon." + std::string(key.str());
+    const auto former = std::ranges::find(kFormerKeys, std::string_view(key.str()), &FormerKey::name);
+    if (former != kFormerKeys.end())
+      return outcome_.notes.push_back(where(key.source()) + ": " + field +
+                                      ": has no effect any more: " + std::string(former->gone));
     const auto known = std::ranges::find(kDaemonKeys, std::string_view(key.str()), &DaemonKey::name);
     if (known == kDaemonKeys.end()) return problem(key.source(), field, "unknown key; known: " + names_of(kDaemonKeys));
     DaemonOptions& options = outcome_.config.daemon;

@@ -40,11 +40,8 @@ struct DaemonOptions {
   /// are off the strict reserves of others in any case (sched/effective/kept_by_mps.h).
   bool limits_by_mps = false;
   Placement placement = Placement::automatic;
-  /// How long a worker works before it ends, in a client that others outrank; 0: it does not end.
-  std::chrono::microseconds worker_time{0};
   /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.
   std::chrono::microseconds subgrid{0};
-  bool always_end_workers = false;                 ///< workers end in all clients
   bool time_slices = true;                         ///< the daemon sets how long turns on the GPU last (time_slices.h)
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
   bool software_gpu = false;                       ///< manage the software GPU instead of NVIDIA GPUs
@@ -76,6 +73,7 @@ struct Config {
 struct ConfigOutcome {
   Config config;
   std::vector<std::string> problems;  ///< if there are any, the config must not be used
+  std::vector<std::string> notes;     ///< a line for each key that has gone (former_keys.h)
 };
 
 /// Reads `file`, then FILE.d/*.toml in the order of their names. A later file overrides single keys of an earlier one.

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "gpuctld/config/daemon_keys.h"
+#include "gpuctld/config/former_keys.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -53,8 +55,6 @@ settled_ahead_ms = 20
 time_slices = false
 second_time_slice_us = 200
 always_preemptible = true
-worker_time_us = 200
-always_end_workers = true
 subgrid_us = 62
 reserve_by_parts = true
 limits_by_mps = true
@@ -95,8 +95,6 @@ max = "unlimited"
   EXPECT_FALSE(config.daemon.time_slices);
   EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
   EXPECT_TRUE(config.daemon.always_preemptible);
-  EXPECT_EQ(config.daemon.worker_time.count(), 200);
-  EXPECT_TRUE(config.daemon.always_end_workers);
   EXPECT_EQ(config.daemon.subgrid.count(), 62);
   EXPECT_TRUE(config.daemon.reserve_by_parts);
   EXPECT_TRUE(config.daemon.limits_by_mps);
@@ -115,12 +113,11 @@ max = "unlimited"
 }
 
 TEST_F(ConfigTest, NamesLineColumnAndField) {
-  EXPECT_EQ(
-      problem("[daemon]\nlatency_traget_us = 5\n"),
-      "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
-      "longest_block_task_ms, lease_ms, on_disobey, settled_ahead_ms, always_preemptible, worker_time_us, "
-      "always_end_workers, subgrid_us, reserve_by_parts, limits_by_mps, placement, time_slices, second_time_slice_us, "
-      "software_gpu, socket_mode, socket_group");
+  EXPECT_EQ(problem("[daemon]\nlatency_traget_us = 5\n"),
+            "2:1: daemon.latency_traget_us: unknown key; known: latency_target_us, block_target_us, evict_deadline_ms, "
+            "longest_block_task_ms, lease_ms, on_disobey, settled_ahead_ms, always_preemptible, subgrid_us, "
+            "reserve_by_parts, limits_by_mps, placement, time_slices, second_time_slice_us, software_gpu, socket_mode, "
+            "socket_group");
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
@@ -140,6 +137,18 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
   EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
   EXPECT_EQ(problem("[slice.ls]\nreserve = 9\nmax = 4\n"), "2:11: slice.\"ls\".reserve: reserve 9 is above max 4");
+}
+
+TEST_F(ConfigTest, AKeyThatHasGoneIsAcceptedWithANote) {
+  for (const FormerKey& key : kFormerKeys) {
+    const std::string name(key.name);
+    const auto outcome = read("[daemon]\n" + name + " = 200\nblock_target_us = 7\n");
+    EXPECT_EQ(outcome.problems, std::vector<std::string>{});
+    EXPECT_EQ(outcome.config.daemon.block_target.count(), 7);
+    EXPECT_EQ(outcome.notes, std::vector<std::string>{directory_ + "/c.toml:2:1: daemon." + name +
+                                                      ": has no effect any more: " + std::string(key.gone)});
+    EXPECT_EQ(std::ranges::count(kDaemonKeys, key.name, &DaemonKey::name), 0);
+  }
 }
 
 TEST_F(ConfigTest, FindsAllProblemsAtOnce) {

@@ -102,8 +102,6 @@ Conditions Manager::conditions() const {
           .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
           .reserve_by_parts = config_.daemon.reserve_by_parts && config_.daemon.placement != Placement::capacity,
           .placement = config_.daemon.placement,
-          .worker_time = config_.daemon.worker_time,
-          .always_end_workers = config_.daemon.always_end_workers,
           .deadline = config_.daemon.evict_deadline,
           .longest_leaving = config_.daemon.longest_block_task,
           .lease = config_.daemon.lease,
@@ -127,6 +125,7 @@ void Manager::serve(int listener, std::vector<HandedOver> connections) {
 
 std::vector<std::string> Manager::reload() {
   ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
+  for (const std::string& note : outcome.notes) log_(note);
   if (!outcome.problems.empty()) return outcome.problems;
   sched::SliceTree tree = scheduler_.tree();
   auto configured = kept_.configured();

@@ -88,6 +88,7 @@ void Service::reload() {
 /// For the manager, when there is one.
 std::vector<std::string> Service::read_again() {
   ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
+  for (const std::string& note : outcome.notes) log_(note);
   if (outcome.problems.empty()) config_ = std::move(outcome.config);
   return outcome.problems;
 }

@@ -223,7 +223,6 @@ void Scheduler::gather_members() {
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     add_time_slices(device, members[device]);
     const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
-    add_worker_time(time_sliced, members[device]);
     const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
     for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
@@ -258,20 +257,6 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
     programs.push_back({member.client->node, member.terms.priority, member.client->slots()[member.slot].often});
   const std::vector<std::uint32_t> slices = time_slices(nodes_, programs, conditions_.second_time_slice_us);
   for (std::size_t i = 0; i < members.size(); ++i) members[i].terms.time_slice_us = slices[i];
-}
-
-/// A client is outranked if all levels of another one on the device are above its own. Where programs take turns, none
-/// waits for a block of another one.
-void Scheduler::add_worker_time(bool time_sliced, std::vector<DeviceGrants::Member>& members) const {
-  if (conditions_.worker_time.count() == 0) return;
-  for (DeviceGrants::Member& member : members) {
-    const ipc::PriorityBand own = member.terms.band;
-    const bool outranked = std::any_of(members.begin(), members.end(), [&](const DeviceGrants::Member& other) {
-      return other.terms.band.rank * own.count >= (own.rank + 1) * other.terms.band.count;
-    });
-    if ((outranked && !time_sliced) || conditions_.always_end_workers)
-      member.terms.worker_time_us = static_cast<std::uint32_t>(conditions_.worker_time.count());
-  }
 }
 
 /// True if a demand changed.

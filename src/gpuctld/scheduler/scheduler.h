@@ -40,9 +40,6 @@ struct Conditions {
   bool always_preemptible = false;         ///< all clients must be ready to give SMs back, whatever is in force
   bool reserve_by_parts = true;            ///< DeviceConditions::by_parts
   Placement placement = Placement::automatic;
-  /// How long a worker works before it ends, in a client that others outrank, or in all; 0: it does not end.
-  std::chrono::microseconds worker_time{};
-  bool always_end_workers = false;
   /// How much longer than it lately took (LeavingTimes) a client may take to give SMs back. Then other clients get them
   /// all the same.
   std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
@@ -197,7 +194,6 @@ class Scheduler {
   std::optional<sched::SmLimits> limits_of_sm(std::size_t device, bool by_capacity,
                                               std::span<const DeviceGrants::Member> members) const;
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
-  void add_worker_time(bool time_sliced, std::vector<DeviceGrants::Member>& members) const;
   void rebuild_queues(std::uint64_t now_ns);
   bool try_gpu(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);

@@ -33,10 +33,10 @@ using gpuctl::ptx::HostSlot;
 using gpuctl::ptx::LaunchArgs;
 
 // Kernels that are already compiled depend on these. A change of them must increase GPUSLICE_DEVICE_ABI.
-static_assert(GPUSLICE_DEVICE_ABI == 5);
-static_assert(sizeof(LaunchArgs) == 128 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
+static_assert(GPUSLICE_DEVICE_ABI == 6);
+static_assert(sizeof(LaunchArgs) == 120 && offsetof(LaunchArgs, slot) == 0 && offsetof(LaunchArgs, total) == 24 &&
               offsetof(LaunchArgs, chunk) == 44 && offsetof(LaunchArgs, order) == 96 &&
-              offsetof(LaunchArgs, ends_after) == 112);
+              offsetof(LaunchArgs, by_per_sm) == 112);
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, left) == 144 && offsetof(DeviceSlot, here) == 256);
 static_assert(sizeof(HostSlot) == 64 && offsetof(HostSlot, left) == 16 && offsetof(HostSlot, start_ns) == 32);
 

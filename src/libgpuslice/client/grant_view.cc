@@ -55,12 +55,6 @@ ipc::Mode GrantView::mode() const {
   return grant() ? ipc::mode_of(ipc::load(grant()->flags)) : ipc::Mode::workers;
 }
 
-std::chrono::microseconds GrantView::worker_time() const {
-  if (!grant() || (ipc::load(grant()->flags) & ipc::kWorkersEnd) == 0) return {};
-  const ipc::Stub* stub = Client::get().stub();
-  return std::chrono::microseconds(std::min(ipc::load(stub->worker_time_us), ipc::kLongestWorkerTimeUs));
-}
-
 std::chrono::milliseconds GrantView::ahead_when_settled() const {
   const ipc::Stub* stub = Client::get().stub();
   if (!stub || !grant() || !ipc::is_settled(mode())) return {};

@@ -36,8 +36,6 @@ class GrantView {
   bool alone() const;
   /// How its kernels run; Mode::workers without a daemon.
   gpuctl::ipc::Mode mode() const;
-  /// How long a worker works before it ends, so that blocks of greater priority get in; 0: until nothing is left.
-  std::chrono::microseconds worker_time() const;
   /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled
   /// (ipc::is_settled); 0: the grant may shrink at any time.
   std::chrono::milliseconds ahead_when_settled() const;

@@ -36,9 +36,6 @@ constexpr double kMostPerClaim = 0xffff;
 /// Launches with this many block-tasks or more are not strided: strided numbers may end this far above the last
 /// block-task.
 constexpr std::uint64_t kMostStrided = std::uint64_t{1} << 29;
-/// Spare workers for each worker that fits, while the duration of a block-task is not known. Those that are left at the
-/// end cost about a microsecond each.
-constexpr double kSpareAtFirst = 8;
 
 }  // namespace
 
@@ -117,19 +114,6 @@ void set_workers(LaunchArgs& args, std::uint32_t workers, bool first_given) {
   const std::uint64_t at_the_end =
       std::max(std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0);
   args.quick_below = at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
-}
-
-void let_workers_end(LaunchArgs& args, double task_ns, std::chrono::nanoseconds ends_after) {
-  const std::uint32_t fit = args.workers, most = args.chunk & 0xffff;
-  const std::uint32_t chunks = (args.total + most - 1) / most;  // a worker that ends has done one or more
-  const double work_ns = task_ns * args.tasks / fit;
-  const double ends = task_ns > 0 ? std::floor(work_ns / static_cast<double>(ends_after.count())) : kSpareAtFirst;
-  const double spare = std::min(ends * fit, static_cast<double>(chunks - std::min(chunks, fit)));
-  args.spare = static_cast<std::uint32_t>(spare);
-  if (args.spare == 0) return;
-  args.ends_after = static_cast<std::uint32_t>(ends_after.count());
-  args.workers += args.spare;
-  args.first = args.given = args.quick_below = 0;
 }
 
 }  // namespace gpuslice

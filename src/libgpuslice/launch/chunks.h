@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 
 #include "ptx/persistent_abi.h"
@@ -35,10 +34,5 @@ gpuctl::ptx::LaunchArgs lay_out(const std::array<std::uint32_t, 3>& grid, const 
 /// Sets how many workers the in-stream grid has. `first_given`: each of them gets its first chunk without a claim
 /// (LaunchArgs::first).
 void set_workers(gpuctl::ptx::LaunchArgs& args, std::uint32_t workers, bool first_given);
-
-/// Makes the workers of the in-stream grid end, where set_workers() was called with the workers that fit. Adds so many
-/// spare workers that there is one for each worker that ends. `task_ns`: of one block-task; 0: not known yet.
-/// `ends_after`: as LaunchArgs has it, not 0.
-void let_workers_end(gpuctl::ptx::LaunchArgs& args, double task_ns, std::chrono::nanoseconds ends_after);
 
 }  // namespace gpuslice

@@ -130,54 +130,5 @@ TEST(Chunks, CanBeFixed) {
             gpuctl::ptx::longest_run(std::uint32_t{1} << 29, 0));
 }
 
-gpuctl::ptx::LaunchArgs with_workers(const std::array<std::uint32_t, 3>& grid, const Chunks& chunks,
-                                     std::uint32_t workers) {
-  gpuctl::ptx::LaunchArgs args = lay_out(grid, chunks);
-  set_workers(args, workers, true);
-  return args;
-}
-
-TEST(WorkersThatEnd, HaveASpareOneForEachEnd) {
-  const std::array<std::uint32_t, 3> grid = {100'000, 1, 1};
-  const Chunks chunks = plan_chunks(grid, 10'000, 1000, 20'000);
-  gpuctl::ptx::LaunchArgs args = with_workers(grid, chunks, 1000);
-  EXPECT_GT(args.first, 0u);
-  EXPECT_GT(args.quick_below, 0u);
-  let_workers_end(args, 10'000, std::chrono::microseconds(300));  // each works for 1 ms
-  EXPECT_EQ(args.spare, 3'000u);
-  EXPECT_EQ(args.workers, 4'000u);
-  EXPECT_EQ(args.ends_after, 300'000u);
-  // What is given may wait for its worker, and a quick claim does not look at the time.
-  EXPECT_EQ(args.first, 0u);
-  EXPECT_EQ(args.given, 0u);
-  EXPECT_EQ(args.quick_below, 0u);
-}
-
-TEST(WorkersThatEnd, AreNoMoreThanChunks) {
-  const std::array<std::uint32_t, 3> grid = {5'000, 1, 1};
-  gpuctl::ptx::LaunchArgs args = with_workers(grid, plan_chunks(grid, 5'000'000, 1000, 20'000), 1000);
-  let_workers_end(args, 5'000'000, std::chrono::microseconds(100));
-  EXPECT_EQ(args.workers, 5'000u);
-  EXPECT_EQ(args.spare, 4'000u);
-}
-
-TEST(WorkersThatEnd, HaveSomeSpareOnesWhileNothingIsKnown) {
-  const std::array<std::uint32_t, 3> grid = {100'000, 1, 1};
-  gpuctl::ptx::LaunchArgs args = with_workers(grid, plan_chunks(grid, 0, 1000, 20'000), 1000);
-  let_workers_end(args, 0, std::chrono::microseconds(100));
-  EXPECT_EQ(args.spare, 8'000u);
-}
-
-TEST(WorkersThatEnd, DoNotIfTheirLaunchIsOverBefore) {
-  const std::array<std::uint32_t, 3> grid = {100'000, 1, 1};
-  gpuctl::ptx::LaunchArgs args = with_workers(grid, plan_chunks(grid, 1'000, 1000, 20'000), 1000);
-  const gpuctl::ptx::LaunchArgs before = args;
-  let_workers_end(args, 1'000, std::chrono::microseconds(101));
-  EXPECT_EQ(args.ends_after, 0u);
-  EXPECT_EQ(args.workers, 1'000u);
-  EXPECT_EQ(args.first, before.first);
-  EXPECT_EQ(args.quick_below, before.quick_below);
-}
-
 }  // namespace
 }  // namespace gpuslice

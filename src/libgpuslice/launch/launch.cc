@@ -102,11 +102,7 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   if (first || (view().mode() == ipc::Mode::capacity && state_.book.needs().gained() != gained)) state_.usage.publish();
   if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
-  const bool all_sms = allowed == view().sms();
-  set_workers(launch.args, workers_for(launch, allowed), all_sms);
-  // Spare workers would find room on SMs that are not allowed, and leave: they could not wait for their turn.
-  if (const auto ends_after = view().worker_time(); all_sms && ends_after.count() > 0)
-    let_workers_end(launch.args, launch.instance->task_ns, ends_after);
+  set_workers(launch.args, workers_for(launch, allowed), allowed == view().sms());
   launch.launched = launch.args.workers;
   std::memcpy(launch.params.data() + launch.instance->kernel->args_offset, &launch.args, sizeof launch.args);
 }

@@ -21,16 +21,16 @@
 namespace gpuctl::ptx {
 
 // clang-format off
-BOOST_DESCRIBE_STRUCT(DeviceSlot, (), (next, gone, looked, alone, polling, range, extra, ended, left, reserved3,
-  posted, task_ns, ranked, here))
+BOOST_DESCRIBE_STRUCT(DeviceSlot, (), (next, gone, looked, alone, polling, range, extra, reserved2, left,
+  reserved3, posted, task_ns, ranked, here))
 BOOST_DESCRIBE_STRUCT(HostSlot, (), (started, done, resting, lone, left, progress, task_ns, entered, start_ns, done_ns,
   left_ns, reserved3))
 BOOST_DESCRIBE_STRUCT(LaunchArgs, (), (slot, host, polled, total, tasks, grid_x, grid_y, grid_z, chunk, taper,
   quick_below, workers, first, given, flags, limit, range, by_grid_x, by_grid_y, order, advance, index_mask,
-  minus_grid_x, ends_after, spare, by_per_sm))
+  minus_grid_x, by_per_sm))
 namespace pass {
 BOOST_DESCRIBE_STRUCT(SharedWords, (), (published, part_begin, part_end, leader_state, known, looks, chunk_tasks,
-  started_on, finished, quick_size, seen_range, counted, ends_at))
+  started_on, finished, quick_size, seen_range, counted, reserved))
 BOOST_DESCRIBE_STRUCT(WorkerShape, (), (two_bodies, joins, may_join_plainly, meets_in_plain_body, meets_inside,
   meets_between, first_leads, one_axis, reads_x, reads_y, reads_z, reads_size, copies))
 }  // namespace pass
@@ -59,7 +59,6 @@ const std::vector<ModelRow>& model() {
       {"DeviceSlot.polling", {"load 8", "replace 4"}},  // with `range`
       {"DeviceSlot.range", {"store 4"}},
       {"DeviceSlot.extra", {"add 4", "load 4"}},
-      {"DeviceSlot.ended", {"add 4"}},
       {"DeviceSlot.left", {"add 4", "load 4", "load 16"}},  // up to `task_ns`
       {"DeviceSlot.posted", {"store 4"}},
       {"DeviceSlot.task_ns", {"load 4", "store 4"}},

@@ -23,7 +23,7 @@ struct SharedWords {
   std::uint32_t seen_range;    ///< the range in DeviceSlot, as the leader last saw it
   /// Whether the worker is counted in `gone`: 0 no; 1 yes, or the grid is an agent's; 2 yes, and it is the holder.
   std::uint32_t counted;
-  std::uint32_t ends_at;  ///< %globaltimer_lo, with bit 0 set, from which on the worker may end; 0: it does not
+  std::uint32_t reserved;
 };
 static_assert(sizeof(SharedWords) == kSharedWordsBytes);
 

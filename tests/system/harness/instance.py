@@ -31,8 +31,6 @@ DRIVER_PROGRAMS = BUILD / "tests/driver"
 SMS = 8
 # Beside ALWAYS_REWRITTEN: block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "block_target_us = 1000000\n"
-# Workers end after each claim.
-ENDING = ALWAYS_REWRITTEN + "worker_time_us = 1\nalways_end_workers = true\n"
 # Kernels run as a series of subgrids, of one wave each until more fit into this time.
 SLICED = ALWAYS_REWRITTEN + "subgrid_us = 1000\n"
 # Programs share each SM.

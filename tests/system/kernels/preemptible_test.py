@@ -38,7 +38,7 @@ class Preemptible(instance.SystemTest):
         self.storm(config=instance.BY_CAPACITY)
 
     def test_workers_that_end(self):
-        self.start_daemon("--evict-storm", STORM_US, config=instance.ENDING + "block_target_us = 1000000\n")
+        self.start_daemon("--evict-storm", STORM_US, config=instance.ALWAYS_REWRITTEN + "block_target_us = 1000000\n")
         self.gpuctl("create-slice", "s")
         self.assert_right(self.start_program(FEW_ROUNDS, GPUCTL_SLICE="s"), FEW_ROUNDS)
 

@@ -48,7 +48,6 @@ class Random(instance.SystemTest):
             batch = range(first, min(first + BATCH, self.seeds.stop))
             expected = self.plain(batch)
             self.compare(batch, "rewritten", expected)
-            self.compare(batch, "ending", expected, config=instance.ENDING)
             evictions += self.compare(batch, "evicted", expected, ("--evict-storm", STORM_US), SLOWLY_NS)
             by_capacity = {"config": instance.BY_CAPACITY}
             evictions += self.compare(

@@ -67,7 +67,7 @@ int gpuslice_stream_priority(void* stream, int level);
 
 /* The version of the interface between the library and kernels made with <gpuslice/device.cuh>. Compiled kernels depend
  * on it. */
-#define GPUSLICE_DEVICE_ABI 5
+#define GPUSLICE_DEVICE_ABI 6
 
 /* A launch of a kernel that is written preemptible by hand. */
 typedef struct gpuslice_launch_config {

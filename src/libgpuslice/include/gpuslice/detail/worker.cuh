@@ -34,10 +34,8 @@ struct worker_state {
   unsigned rank, place;      ///< where the launch shares SMs: its rank and its place
   unsigned chunk;            ///< block-tasks of the chunk to be measured
   unsigned known;            ///< all numbers below this one are claimed, as far as it knows
-  unsigned ends_at;          ///< %globaltimer_lo, with bit 0 set, from which on it may end; 0: it does not
   bool looks;                ///< it looks before it claims, even if the launch is eager
   bool holds;                ///< it is the holder
-  bool ended;                ///< it ends while block-tasks may be left, and is counted out
 };
 
 // Access to memory that other blocks, other grids and the host change at the same time.
@@ -171,8 +169,7 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   worker.about = kNothingToNote;
   worker.started_on = sm_id();
   worker.known = args.given;
-  worker.ends_at = 0;
-  worker.holds = worker.ended = false;
+  worker.holds = false;
   take_place(args, worker);
   worker.looks = of_agent(args) || is_outside(args.range, where(args, worker));
   if (of_agent(args)) {
@@ -183,10 +180,6 @@ __device__ inline bool enter(const LaunchArgs& args, worker_state& worker) {
   if (blockIdx.x == 0) {
     store64(args.host + offsetof(HostSlot, start_ns), clock_ns());
     store(args.host + offsetof(HostSlot, started), 1);
-  }
-  if (args.ends_after != 0) {
-    worker.ends_at = (static_cast<unsigned>(clock_ns()) + args.ends_after) | 1;
-    return false;
   }
   return args.first != 0 || !is_outside(args.range, where(args, worker));
 }
@@ -235,21 +228,11 @@ __device__ inline bool count_out(const LaunchArgs& args, worker_state& worker) {
   return worker.holds;
 }
 
-/// Called when a worker that may end is about to claim. Returns true if it ends. It tries that once.
-__device__ inline bool ends(const LaunchArgs& args, worker_state& worker) {
-  if (static_cast<int>(static_cast<unsigned>(clock_ns()) - worker.ends_at) < 0) return false;
-  worker.ends_at = 0;
-  if (worker.holds || add(args.slot + offsetof(DeviceSlot, ended), 1) >= args.spare) return false;
-  worker.ended = !count_out(args, worker);
-  return worker.ended;
-}
-
 /// Called on an SM that is not allowed. Returns true if this worker leaves, false if it is the holder and rests.
 __device__ inline bool leave_or_rest(const LaunchArgs& args, worker_state& worker) {
   if (worker.about != kResting) {
     if (!worker.holds && (of_agent(args) || !count_out(args, worker))) {
       worker.about = kEvicted;
-      add(args.slot + offsetof(DeviceSlot, ended), 1);
       return true;
     }
     worker.about = kResting;
@@ -296,8 +279,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
   if (!at_once) {
     static_assert(offsetof(DeviceSlot, range) == offsetof(DeviceSlot, polling) + 4);
     const unsigned known = worker.known;
-    const bool ended = worker.ends_at != 0 && ends(args, worker);
-    const bool something_left = !ended && known < args.total;
+    const bool something_left = known < args.total;
     bool eager = something_left && (args.flags & gpuctl::ptx::kEager) != 0 && !worker.looks &&
                  blockIdx.x % gpuctl::ptx::kLooksEach != 0;
     const unsigned count = size_of_claim(args, known);
@@ -324,7 +306,7 @@ __device__ inline uint2 claim(const LaunchArgs& args, worker_state& worker, bool
       store(args.slot + offsetof(DeviceSlot, task_ns), max(static_cast<unsigned>(ns) / worker.chunk, 1u));
       worker.about = kNothingToNote;
     }
-    if (ended || next >= args.total) return {kNoTask, kNoTask};
+    if (next >= args.total) return {kNoTask, kNoTask};
     const unsigned now = static_cast<unsigned>(clock_ns()) | 1;
     if (state.x == 0 || now - state.x > (eager ? gpuctl::ptx::kPollEagerlyNs : gpuctl::ptx::kPollEveryNs)) {
       if (replace(args.slot + offsetof(DeviceSlot, polling), state.x, now) == state.x) {
@@ -359,7 +341,7 @@ __device__ inline void leave(const LaunchArgs& args, worker_state& worker) {
   if (worker.about != kResting) leave_place(args, worker);
   if (of_agent(args))
     fence_system();  // what follows in the program's stream does not wait for this grid
-  else if (!evicted && !worker.ended && !worker.holds)
+  else if (!evicted && !worker.holds)
     count_out(args, worker);
   // There is no acquire here: it would empty the SM's cache under the workers that still run there.
   unsigned left = add(args.slot + offsetof(DeviceSlot, left), 1) + 1;
