@@ -129,7 +129,6 @@ fetch_toolkit() {
 # bootstrap: installs everything that a build needs. Sets `toolkit`.
 bootstrap() {
   install_packages "${packages[@]}"
-  install_tools
   toolkit=$(find_toolkit)
   if [[ -z $toolkit ]]; then
     fetch_toolkit
@@ -137,8 +136,24 @@ bootstrap() {
   fi
 }
 
-# build_tree [TARGET...]: configures build/ if needed and builds the targets, by default everything. Quiet unless it
-# fails.
+# show_progress: reads what ninja prints, and says how far it is: on a terminal in one line, else each tenth.
+show_progress() {
+  local line tenth said=-1
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+    if [[ -t 2 ]]; then
+      printf '\r%s: building: step %d of %d' "${0##*/}" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >&2
+    elif ((tenth > said)); then
+      say "building: step ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+    fi
+    said=$tenth
+  done
+  if [[ -t 2 ]] && ((said >= 0)); then printf '\n' >&2; fi
+}
+
+# build_tree [TARGET...]: configures build/ if needed and builds the targets, by default everything. Prints the end of
+# the log if that fails.
 build_tree() {
   local log=$build/last-build.log
   mkdir -p "$build"
@@ -149,11 +164,12 @@ build_tree() {
       fail "meson setup failed"
     fi
   fi
-  say "building"
-  ninja -C "$build" "$@" >"$log" 2>&1 || { tail -n 60 "$log" >&2; fail "the build failed; all of it: $log"; }
+  ninja -C "$build" "$@" 2>&1 | tee "$log" | show_progress ||
+    { tail -n 60 "$log" >&2; fail "the build failed; all of it: $log"; }
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
   bootstrap
+  install_tools
   say "ready; CUDA toolkit: $toolkit"
 fi

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Shows what slices do, on the machine's GPU or else on the software GPU. A latency-sensitive client (LS) issues a short
-# kernel every few milliseconds; a batch client runs long kernels back to back. There are four rounds: LS alone; both,
-# unmanaged; both, unmanaged, with stream priorities that the programs set themselves; both in slices of a private
-# gpuctld, with SMs reserved for LS. The result of every kernel is checked.
+# Shows what slices do, on the machine's GPU or else on the software GPU. A latency-sensitive program (LS) issues a
+# short kernel every few milliseconds; a batch program runs long kernels back to back. There are four rounds: LS alone;
+# both, without gpuctl; both, with stream priorities that the programs set themselves; both, unmodified, in slices of a
+# private gpuctld that differ in priority. The last round goes on with a limit that is set while the programs run. The
+# result of every kernel is checked.
 # The last line is a summary. --seconds N: length of a round (default 8). --build DIR: use binaries that are built
 # already.
+# shellcheck disable=SC2034  # begin reads variables whose names it makes
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/bootstrap.sh
@@ -19,16 +21,27 @@ while (($#)); do
     *) fail "usage: demo.sh [--seconds N] [--build DIR]" ;;
   esac
 done
+
+targets=(src/gpuctl/gpuctl src/gpuctld/gpuctld src/libgpuslice/libgpuslice.so src/gpuslice-compile/gpuslice-compile
+         kernels/gpuslice-bench)
+daemon_options=()
+if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  gpu="the GPU"
+else
+  gpu="the software GPU"
+  targets+=(src/softgpu/libcuda.so.1)
+  daemon_options=(--software-gpu)
+fi
 if [[ -z $binaries ]]; then
   bootstrap
-  build_tree
+  build_tree "${targets[@]}"
   binaries=$build
 fi
 # shellcheck source=scripts/instance.sh
 source "$here/instance.sh"
 
 bench=$binaries/kernels/gpuslice-bench
-in_ls=()     # what the clients are started with: nothing, or gpuctl run
+in_ls=()     # what the programs are started with: nothing, or gpuctl run
 in_batch=()
 ls_priority=()  # of its stream, which the program sets itself
 batch_priority=()
@@ -39,22 +52,23 @@ choose_device() {
   gpuctl status --json >"$scratch/status.json"
   device=$(field "$scratch/status.json" 'd["devices"][0]["name"].replace(" ", "-")')
   sms=$(field "$scratch/status.json" 'd["devices"][0]["sms"]')
-  if [[ $(field "$scratch/status.json" '"software" in d["devices"][0]["kind"]') == True ]]; then
+  if ((${#daemon_options[@]})); then
     export LD_LIBRARY_PATH=$binaries/src/softgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   fi
 }
 
-# Sizes are chosen by time, alone on the GPU. LS is one block for each SM reserved for it and takes `unit`: 50 us if the
-# GPU is fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 100
-# block-tasks in sequence on each block slot of an SM.
+# Sizes are chosen by time, alone on the GPU. LS is one block for each of a few SMs and takes `unit`: 50 us if the GPU is
+# fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 100 block-tasks in
+# sequence on each block slot of an SM.
 choose_sizes() {
-  reserve=$((sms >= 64 ? 8 : sms / 4))
-  "$bench" run work --blocks "$reserve" --iterations 4 --count 5 --json >"$scratch/probe.json"
+  local blocks=$((sms >= 64 ? 8 : sms / 4)) unit period
+  say "measuring how long kernels take on $gpu, to choose their sizes"
+  "$bench" run work --blocks "$blocks" --iterations 4 --count 5 --json >"$scratch/probe.json"
   unit=$(field "$scratch/probe.json" 'max(50, round(2 * d["gpu_us"]["p50"]))')
-  "$bench" run work --blocks "$reserve" --calibrate-us "$unit" --count 5 --json >"$scratch/ls-size.json"
+  "$bench" run work --blocks "$blocks" --calibrate-us "$unit" --count 5 --json >"$scratch/ls-size.json"
   "$bench" run work --task-us $((2 * unit)) --calibrate-us $((200 * unit)) --count 1 --json >"$scratch/batch-size.json"
   period=$((unit * 8 > 2000 ? unit * 8 : 2000))
-  ls_options=(--blocks "$reserve" --iterations "$(field "$scratch/ls-size.json" 'd["extent"][1]')"
+  ls_options=(--blocks "$blocks" --iterations "$(field "$scratch/ls-size.json" 'd["extent"][1]')"
               --arrival periodic --period-us "$period")
   batch_options=(--blocks "$(field "$scratch/batch-size.json" 'd["extent"][0]')"
                  --iterations "$(field "$scratch/batch-size.json" 'd["extent"][1]')" --depth 2)
@@ -63,75 +77,62 @@ choose_sizes() {
     "block-tasks of $((2 * unit)) us"
 }
 
-# round_of NAME [batch]: runs LS, with or without batch at the same time, always for the same duration.
+# begin NAME PROGRAM: starts LS or batch, for as long as `lasts`, from `start` on; `pid` is its process.
+begin() {
+  local -n in=in_$2 options=${2}_options priority=${2}_priority
+  "${in[@]}" "$bench" run work "${options[@]}" "${priority[@]}" --seconds "$lasts" --start-at "$start" --json \
+    --samples "$scratch/$1-$2.samples" >"$scratch/$1-$2.json" &
+  pid=$!
+  started+=("$pid")
+}
+
+# round_of NAME PROGRAM...: runs the programs at the same time, always for the same duration. Where `limit` is set, they
+# run as long again, with that limit of batch from the middle on.
 round_of() {
-  say "round: $1"
-  local start batch_pid=
+  local name=$1 program pid pids=() status=0 start lasts=$seconds
+  shift
+  [[ -z $limit ]] || lasts=$((2 * seconds))
   start=$(soon 2)
-  if [[ ${2-} == batch ]]; then
-    "${in_batch[@]}" "$bench" run work "${batch_options[@]}" "${batch_priority[@]}" \
-      --seconds "$seconds" --start-at "$start" --json \
-      >"$scratch/$1-batch.json" &
-    batch_pid=$!
-    started+=("$batch_pid")
+  for program in "$@"; do begin "$name" "$program"; pids+=("$pid"); done
+  if [[ -n $limit ]]; then
+    sleep $((seconds + 2))
+    say "  while both run: gpuctl set batch $limit"
+    gpuctl set batch "$limit"
+    soon 0 >"$scratch/limited"
   fi
-  "${in_ls[@]}" "$bench" run work "${ls_options[@]}" "${ls_priority[@]}" \
-    --seconds "$seconds" --start-at "$start" --json \
-    >"$scratch/$1-ls.json" &
-  local ls_pid=$! status=0
-  started+=("$ls_pid")
-  wait "$ls_pid" || status=$?
-  [[ -z $batch_pid ]] || wait "$batch_pid" || status=$?
+  for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
   # Wrong results (status 3) are reported together at the end.
-  ((status == 0 || status == 3)) || fail "a client failed in round $1 (status $status)"
+  ((status == 0 || status == 3)) || fail "a program failed in round $name (status $status)"
+  for program in "$@"; do
+    say "  $program: $(field "$scratch/$name-$program.json" '"%d kernels, p50 %.0f us, p99 %.0f us" % (
+      d["launches"], d["latency_us"]["p50"], d["latency_us"]["p99"])')"
+  done
 }
 
-report() {
-  python3 - "$scratch" "$device" <<'PYTHON'
-import json, pathlib, sys
-scratch, device = pathlib.Path(sys.argv[1]), sys.argv[2]
-rounds = ("alone", "unmanaged", "priorities", "managed")
-ls = {name: json.loads((scratch / f"{name}-ls.json").read_text()) for name in rounds}
-batch = {name: json.loads((scratch / f"{name}-batch.json").read_text()) for name in rounds[1:]}
-print(f"{'':10} {'LS p50 us':>10} {'p99 us':>10} {'max us':>10} {'kernels':>8} {'batch kernels/s':>16} "
-      f"{'checked':>8} {'wrong':>6}")
-for name in rounds:
-    runs = [ls[name]] + ([batch[name]] if name in batch else [])
-    rate = f"{batch[name]['kernels_per_s']:.2f}" if name in batch else "-"
-    latency = ls[name]["latency_us"]
-    print(f"{name:10} {latency['p50']:10.0f} {latency['p99']:10.0f} {latency['max']:10.0f} {ls[name]['launches']:8d} "
-          f"{rate:>16} {sum(run['checked'] for run in runs):8d} {sum(run['mismatches'] for run in runs):6d}")
-mismatches = sum(run["mismatches"] for run in [*ls.values(), *batch.values()])
-kept = batch["managed"]["kernels_per_s"] / batch["unmanaged"]["kernels_per_s"]
-p99 = {name: round(ls[name]["latency_us"]["p99"]) for name in rounds}
-print(f"demo: device={device} alone_p99_us={p99['alone']} unmanaged_p99_us={p99['unmanaged']} "
-      f"priorities_p99_us={p99['priorities']} managed_p99_us={p99['managed']} "
-      f"batch_kept={kept:.2f} mismatches={mismatches}")
-sys.exit(0 if mismatches == 0 else 3)
-PYTHON
-}
-
-daemon_options=()
-if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
-  start_mps
-else
-  daemon_options=(--software-gpu)
-fi
+limit=  # of batch, as gpuctl set takes it
+((${#daemon_options[@]})) || start_mps
 # A private SM table: other users of the software GPU neither wait for this demonstration nor disturb it.
 export SOFTGPU_TABLE=$scratch/softgpu
 start_gpuctld "${daemon_options[@]}"
 choose_device
 choose_sizes
-round_of alone
-round_of unmanaged batch
+say "round 1 of 4, $seconds s: LS alone"
+round_of alone ls
+say "round 2 of 4, $seconds s: both at once, without gpuctl"
+round_of unmanaged ls batch
+say "round 3 of 4, $seconds s: both, without gpuctl; the programs set stream priorities themselves"
 ls_priority=(--priority high)
 batch_priority=(--priority low)
-round_of priorities batch
+round_of priorities ls batch
 ls_priority=()
 batch_priority=()
-gpuctl create-slice ls --reserve "$reserve" --reserve-mode strict
+say "round 4 of 4, $((2 * seconds)) s: both, unmodified, in slices"
+gpuctl create-slice ls --priority 50
 gpuctl create-slice batch
+say "  gpuctl create-slice ls --priority 50; gpuctl create-slice batch"
 in_ls=("$binaries/src/gpuctl/gpuctl" run --slice ls)
 in_batch=("$binaries/src/gpuctl/gpuctl" run --slice batch)
-round_of managed batch
-report
+limit="max=$((sms / 2))"
+say "  gpuctl run --slice ls LS; gpuctl run --slice batch BATCH"
+round_of managed ls batch
+python3 "$here/demo_report.py" "$scratch" "$device" "$limit"

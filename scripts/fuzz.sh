@@ -31,7 +31,7 @@ done
 
 build_fuzzers() {
   if [[ ! -f $tree/build.ninja ]]; then
-    CC=clang CXX=clang++ meson setup "$tree" "$root" "-Dtoolkit_root=$toolkit" -Dfuzz=true -Dtests=false \
+    CC=clang CXX=clang++ meson setup "$tree" "$root" "-Dtoolkit_root=$toolkit" -Dfuzz=true \
       -Db_sanitize=address,undefined -Db_lundef=false -Dbuildtype=plain -Doptimization=2 -Dcpp_args=-g1 >/dev/null
   fi
   say "building"

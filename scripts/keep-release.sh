@@ -21,7 +21,7 @@ rm -rf "$new" && mkdir -p "$new/source"
 git -C "$root" archive "$commit" | tar -x -C "$new/source"
 say "building $commit"
 build=$new/build
-meson setup "$build" "$new/source" "-Dtoolkit_root=$toolkit" -Dtests=false >"$new/log" 2>&1 ||
+meson setup "$build" "$new/source" "-Dtoolkit_root=$toolkit" >"$new/log" 2>&1 ||
   { tail -n 40 "$new/log" >&2; fail "meson setup failed; all of it: $new/log"; }
 ninja -C "$build" src/gpuctld/gpuctld src/gpuctl/gpuctl src/libgpuslice/libgpuslice.so \
   src/gpuslice-compile/gpuslice-compile src/softgpu/libcuda.so.1 >"$new/log" 2>&1 ||

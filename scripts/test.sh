@@ -8,6 +8,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
 bootstrap
+install_tools
 build_tree
 export MESON_TESTTHREADS=${MESON_TESTTHREADS:-$(($(nproc) + 1))}
 tests_status=0

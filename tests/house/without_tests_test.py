@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""The project can be set up without its tests: without_tests_test.py MESON SOURCE_ROOT TOOLKIT_ROOT."""
+"""Without tests the product alone is set up: without_tests_test.py MESON SOURCE_ROOT TOOLKIT_ROOT."""
 
+import json
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
+PRODUCT = {"gpuctl", "gpuctld", "gpuslice", "gpuslice-compile", "gpuslice-nvcc"}
+
 
 class WithoutTests(unittest.TestCase):
-    def test_it_is_set_up(self):
+    def test_what_is_built_by_default_is_the_product(self):
         with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
             done = subprocess.run(
                 [meson, "setup", scratch, root, "-Dtests=false", f"-Dtoolkit_root={toolkit}"],
@@ -16,7 +20,10 @@ class WithoutTests(unittest.TestCase):
                 text=True,
                 check=False,
             )
-        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
+            self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
+            targets = json.loads((pathlib.Path(scratch) / "meson-info/intro-targets.json").read_text())
+        linked = {target["name"] for target in targets if target["type"] in ("executable", "shared library")}
+        self.assertEqual(linked, PRODUCT)
 
 
 if __name__ == "__main__":

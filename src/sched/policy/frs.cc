@@ -19,7 +19,7 @@
 namespace gpuctl::sched {
 
 namespace {
-constexpr double kLongestNs = 1e18;
+constexpr double kLongestQuantumNs = 1e18;
 
 class Frs : public JobPolicy {
  public:
@@ -44,7 +44,8 @@ class Frs : public JobPolicy {
     }
     const Job& last = jobs[fastest];
     const double quantum = most / last.weight * alone(last) - turnaround(last, view.now);
-    plan.run(slowest, view.capacity, std::max(Time{std::llround(std::min(quantum, kLongestNs))}, least_quantum_));
+    plan.run(slowest, view.capacity,
+             std::max(Time{std::llround(std::min(quantum, kLongestQuantumNs))}, least_quantum_));
     plan.renew = true;
   }
 

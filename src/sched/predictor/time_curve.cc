@@ -11,7 +11,7 @@ namespace gpuctl::sched {
 namespace {
 constexpr std::uint64_t kRecentTimes = 4;  // measurements that a point covers
 constexpr std::size_t kMostPoints = 32;
-constexpr double kLongestNs = 1e16;  // still fits Time when multiplied by 256, for fewer CapSM
+constexpr double kLongestPredictedNs = 1e16;  // still fits Time when multiplied by 256, for fewer CapSM
 /// A point is kept if, from the point before it, it brings at least this part of what scaling in proportion would. Less
 /// is noise.
 constexpr double kWorth = 0.1;
@@ -36,7 +36,7 @@ double time_with(std::span<const CurvePoint> points, CapSM capsm) {
 }
 
 void TimeCurve::learn(CapSM capsm, double ns) {
-  if (capsm.count == 0 || !(ns > 0 && ns <= kLongestNs)) return;
+  if (capsm.count == 0 || !(ns > 0 && ns <= kLongestPredictedNs)) return;
   Measured& point = measured_[capsm.count];
   point.last = ++count_;
   point.ns += (ns - point.ns) / static_cast<double>(std::min(++point.times, kRecentTimes));
@@ -104,8 +104,8 @@ bool TimeCurve::from_json(const boost::json::value& state) {
       number[i] = (*fields)[i].to_number<double>();
     }
     const auto [capsm, ns, times, ago] = number;
-    const bool good = capsm >= 1 && capsm <= kUnlimitedCapSM.count && ns > 0 && ns <= kLongestNs && times >= 1 &&
-                      times <= 1e18 && ago >= 0;
+    const bool good = capsm >= 1 && capsm <= kUnlimitedCapSM.count && ns > 0 && ns <= kLongestPredictedNs &&
+                      times >= 1 && times <= 1e18 && ago >= 0;
     if (!good) return false;
     const double since = std::min(ago, static_cast<double>(kTryAgain));
     read.measured_[static_cast<std::uint32_t>(capsm)] = {ns, static_cast<std::uint64_t>(times),

@@ -12,7 +12,7 @@ namespace gpuctl::sched {
 
 namespace {
 
-constexpr double kLongestNs = 1e17;  // three years: a launch that was drawn
+constexpr double kLongestDrawnNs = 1e17;  // three years: a launch that was drawn
 // A longer launch counts as this where the next one is placed, so that there may be ten million of them.
 constexpr Time kMostLoad{std::int64_t{1} << 39};
 
@@ -50,7 +50,7 @@ Time draw_duration(const Application& app, Random& random) {
   if (app.vary == Vary::exponential) drawn = random.exponential(mean);
   if (app.vary == Vary::lognormal)
     drawn = mean * std::exp(app.deviation * random.normal() - app.deviation * app.deviation / 2);
-  return Time{std::max<std::int64_t>(std::llround(std::min(drawn, kLongestNs)), 1)};
+  return Time{std::max<std::int64_t>(std::llround(std::min(drawn, kLongestDrawnNs)), 1)};
 }
 
 /// One run: its members are the state of the simulated clock, applications and devices.
