@@ -57,9 +57,9 @@ choose_device() {
   fi
 }
 
-# Sizes are chosen by time, alone on the GPU. LS is one block for each of a few SMs and takes `unit`: 50 us if the GPU is
-# fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 100 block-tasks in
-# sequence on each block slot of an SM.
+# Sizes are chosen by time, alone on the GPU. LS is one block for each of a few SMs and takes `unit`: 50 us if the GPU
+# is fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 100 block-tasks
+# in sequence on each block slot of an SM.
 choose_sizes() {
   local blocks=$((sms >= 64 ? 8 : sms / 4)) unit period
   say "measuring how long kernels take on $gpu, to choose their sizes"

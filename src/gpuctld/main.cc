@@ -107,7 +107,8 @@ void check_fit(const sched::SliceTree& tree, const Config& config, bool software
     if (!selected) return log(selected.error().message);
     for (const Gpu& gpu : *selected)
       for (const auto& [path, line] :
-           sched::unfit_reserves(tree, sched::CapSM{std::min(gpu.sms, kMaxSms)}, "GPU " + std::to_string(gpu.index)))
+           sched::unfit_reserves(tree.slices(), tree.nodes(), sched::CapSM{std::min(gpu.sms, kMaxSms)},
+                                 "GPU " + std::to_string(gpu.index)))
         log(line);
   };
   DeviceSearch devices(context, search, found, [&](const std::string&) { devices.stop(); });

@@ -107,6 +107,11 @@ struct Decision {
   bool takes_turns = false;             ///< a client waits for turns
 };
 
+/// Charges the nodes' accounts for what `decision` gave them for `elapsed`, or ends their turn (shares/turns.h).
+void charge(std::span<NodeInput> nodes, const Decision& decision, std::chrono::nanoseconds elapsed,
+            std::chrono::nanoseconds turn);
+void end_turn(std::span<NodeInput> nodes);
+
 /// Keeps scratch space between decisions, so that it allocates nothing once it has seen the largest tree. Not
 /// thread-safe.
 class Allocator {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "sched/temporal/job.h"
+#include "sched/time.h"
 
 namespace gpuctl::sched {
 

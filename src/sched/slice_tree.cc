@@ -56,24 +56,6 @@ bool changes_only_policy(const SliceChange& change) {
 
 }  // namespace
 
-std::string_view parent_path(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == path.npos || slash == 0 ? "/" : path.substr(0, slash);
-}
-
-bool in_or_below(std::string_view path, std::string_view ancestor) {
-  return ancestor == "/" || path == ancestor ||
-         (path.starts_with(ancestor) && path.substr(ancestor.size()).starts_with('/'));
-}
-
-/// Compares name by name, so that "a/b" comes after "a" and before "a-b". The root comes before everything.
-bool SliceTree::PathLess::operator()(std::string_view a, std::string_view b) const {
-  if (a == "/" || b == "/") return a == "/" && b != "/";
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return (x == '/' ? 0 : static_cast<unsigned char>(x)) < (y == '/' ? 0 : static_cast<unsigned char>(y));
-  });
-}
-
 SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid) : capacity_(capacity) {
   Slice root;
   root.reserve = capacity;

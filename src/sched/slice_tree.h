@@ -1,7 +1,6 @@
 // The tree of slices: names, settings, the rights to change them, and admission. Every operation is all or nothing.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "sched/allocator.h"
 #include "sched/slice.h"
+#include "sched/slices.h"
 
 namespace gpuctl::sched {
 
@@ -58,12 +58,6 @@ class SliceTree {
   /// Null if there is no such slice. Valid until the next create or remove.
   const Slice* find(std::string_view path) const;
 
-  /// Orders paths so that a parent precedes its children. The key of the root is "/".
-  struct PathLess {
-    using is_transparent = void;
-    bool operator()(std::string_view a, std::string_view b) const;
-  };
-  using Slices = std::map<std::string, Slice, PathLess>;
   const Slices& slices() const { return slices_; }
 
   /// The allocator's view, in the order of slices(): the effective settings (effective/effective.h).
@@ -82,18 +76,5 @@ class SliceTree {
   CapSM capacity_;
   Slices slices_;
 };
-
-/// Path of the slice above; "/" for those directly below the root.
-std::string_view parent_path(std::string_view path);
-
-/// Calls f with the path and with those of all slices above it.
-template <class F>
-void for_each_up(std::string_view path, F f) {
-  for (; path != "/"; path = parent_path(path)) f(path);
-  f(path);
-}
-
-/// Whether `path` is `ancestor` or a slice below it.
-bool in_or_below(std::string_view path, std::string_view ancestor);
 
 }  // namespace gpuctl::sched

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the documents point to is there: relative links, sections that are cited, and files named in backticks."""
+"""What the documents point to is there: relative links and their sections, sections that are cited, and files named in
+backticks."""
 
 import itertools
 import pathlib
@@ -7,10 +8,8 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + [
-    page for folder in ("docs", "docs/design", "docs/history") for page in sorted((ROOT / folder).glob("*.md"))
-]
 FOLDERS = ("src", "docs", "scripts", "bench", "tests", "etc", "man")
+PAGES = sorted(ROOT.glob("*.md")) + [page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md"))]
 ROOMS = ROOT / "src/libgpuslice"  # its files are named with their room
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -25,6 +24,18 @@ PAGE_IN_SOURCE = re.compile(r"\bdocs/[\w/-]+\.md\b")
 
 def text_of(page):
     return FENCE.sub("", page.read_text())
+
+
+def anchors(text):
+    """What a link can name after #: each heading without its punctuation, in small letters, and numbered if it comes
+    again."""
+    found = []
+    for heading in HEADING.findall(text):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        again = sum(one == anchor or re.fullmatch(re.escape(anchor) + r"-\d+", one) is not None for one in found)
+        found.append(f"{anchor}-{again}" if again else anchor)
+    return set(found)
 
 
 def expanded(path):
@@ -63,13 +74,17 @@ class Links(unittest.TestCase):
         self.assertTrue(any(page.parent.name == "design" for page in PAGES))
         self.assertTrue(any(page.parent.name == "history" for page in PAGES))
 
-    def test_relative_links_lead_to_files(self):
+    def test_relative_links_lead_to_files_and_sections(self):
         for page in PAGES:
             for link in LINK.findall(text_of(page)):
-                if re.match(r"[a-z]+:", link) or link.startswith("#"):
+                if re.match(r"[a-z]+:", link):
                     continue
+                path, sharp, section = link.partition("#")
+                target = page.parent / path if path else page
                 with self.subTest(page=str(page.relative_to(ROOT)), link=link):
-                    self.assertTrue((page.parent / link.partition("#")[0]).exists())
+                    self.assertTrue(target.exists())
+                    if sharp:
+                        self.assertIn(section, anchors(text_of(target)))
 
     def test_files_in_backticks_exist(self):
         for page in PAGES:
@@ -111,6 +126,10 @@ class Reading(unittest.TestCase):
         self.assertEqual([is_there(*one) for one in found], [False, False, True])
         self.assertTrue(is_there(ROOT, "tests/house/NAME_test.py"))
         self.assertFalse(is_there(ROOT, "tests/house/NAME_tset.py"))
+
+    def test_anchors(self):
+        text = "# One `two`: three, four\n\ntext\n\n## [Five](six.md)\n\n## Five\n"
+        self.assertEqual(anchors(text), {"one-two-three-four", "five", "five-1"})
 
     def test_citations_are_found(self):
         text = '[x](docs/a.md), "One". `docs/b.md`, "Two". (docs/c.md, "Three\n// Four")'

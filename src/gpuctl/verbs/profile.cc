@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kMostRuns = 1000;
 
-struct Options {
+struct ProfileOptions {
   std::string output, slice, runs = "1", widths, load, user;
   bool add = false;
 };
@@ -144,7 +144,7 @@ std::vector<std::string> notes_of(const Recorded& recorded, const ProfileBuilder
   return notes;
 }
 
-Outcome<int> measure(const Options& options, Context& context) {
+Outcome<int> measure(const ProfileOptions& options, Context& context) {
   const auto runs = parse_integer(options.runs);
   if (!runs || *runs < 1 || *runs > kMostRuns)
     return usage("profile: --runs: '" + options.runs + "' is not a number from 1 to " + std::to_string(kMostRuns));
@@ -179,7 +179,7 @@ Outcome<int> measure(const Options& options, Context& context) {
 }
 
 /// Teaches the daemon what is in the file.
-Outcome<int> load(const Options& options, Context& context) {
+Outcome<int> load(const ProfileOptions& options, Context& context) {
   boost::json::object whose;
   if (!options.user.empty()) {
     const passwd* entry = ::getpwnam(options.user.c_str());  // names first: a user may be called 1000
@@ -217,7 +217,7 @@ Outcome<int> load(const Options& options, Context& context) {
 }  // namespace
 
 Action declare_profile(Arguments& arguments) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileOptions>();
   arguments.add("-o,--output", options->output, "Run the program and write what was measured here").value("FILE");
   arguments.add_flag("--add", options->add, "Add to what is in that file");
   arguments.add("--runs", options->runs, "Runs with each number of SMs (1)").value("N");
@@ -232,7 +232,8 @@ Action declare_profile(Arguments& arguments) {
   auto program = std::make_shared<std::vector<std::string>>();
   arguments.add("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
   arguments.footer(
-      "Options of gpuctl end at the program or at '--'. The program runs several times, beside nothing else if the\n"
+      "Options of gpuctl end at the program or at '--'. The program runs several times, beside nothing else if "
+      "the\n"
       "figures are to be of use. Nothing is written if a run fails.");
 
   return [options](Context& context) -> Outcome<int> {

@@ -6,7 +6,7 @@
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 #include "sched/effective/kept_by_mps.h"
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -19,7 +19,7 @@ namespace gpuctl::cli {
 
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string workload, policies, plot, seeds;  ///< seeds empty: as the workload says
 };
 
@@ -78,7 +78,7 @@ void print_text(const sched::Workload& workload, const std::vector<PolicySummary
   for (const std::string& line : applications.lines()) out << line << '\n';
 }
 
-Outcome<int> run(const Options& options, Context& context) {
+Outcome<int> run(const SimulateOptions& options, Context& context) {
   constexpr std::int64_t kMostSeeds = 1'000'000;
   const std::optional<std::int64_t> seeds = parse_integer(options.seeds);
   if (!options.seeds.empty() && (!seeds || *seeds < 1 || *seeds > kMostSeeds))
@@ -111,7 +111,7 @@ Outcome<int> run(const Options& options, Context& context) {
 }  // namespace
 
 Action declare_simulate(Arguments& arguments) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   arguments.add("WORKLOAD", options->workload, "TOML file that describes devices and applications").required();
   arguments
       .add("--policy", options->policies,

@@ -7,7 +7,7 @@
 
 #include "gpuctl/views/kernel_lines.h"
 #include "ipc/codec.h"
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::cli {
 namespace {

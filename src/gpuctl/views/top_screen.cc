@@ -8,7 +8,7 @@
 #include "gpuctl/views/fairness_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "gpuctl/views/top_model.h"
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::cli {
 namespace {

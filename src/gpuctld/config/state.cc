@@ -89,7 +89,7 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
 
 Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
                           std::map<std::string, std::string>& configured, sched::SliceTree& tree) {
-  std::map<std::string, Wanted, sched::SliceTree::PathLess> wanted;
+  std::map<std::string, Wanted, sched::PathLess> wanted;
   std::map<std::string, std::string> said;
   for (const ConfiguredSlice& slice : config.slices) {
     const std::string text = ipc::to_text(ipc::to_json(slice.change));

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::daemon {
 

@@ -25,8 +25,8 @@ ipc::PriorityBand band_of(const sched::LevelRange& levels) {
 }
 
 /// A slice that stays keeps what it is due.
-void keep_accounts(const sched::SliceTree::Slices& slices_before, std::span<const sched::NodeInput> before,
-                   const sched::SliceTree::Slices& slices, std::span<sched::NodeInput> nodes) {
+void keep_accounts(const sched::Slices& slices_before, std::span<const sched::NodeInput> before,
+                   const sched::Slices& slices, std::span<sched::NodeInput> nodes) {
   std::map<std::string_view, const sched::NodeInput*> known;
   for (auto node = before.begin(); const auto& [path, slice] : slices_before)
     if (node != before.end()) known[path] = &*node++;
@@ -38,8 +38,7 @@ void keep_accounts(const sched::SliceTree::Slices& slices_before, std::span<cons
 }
 
 /// The reserve of a slice that stays is held as before.
-void keep_work(const sched::SliceTree::Slices& slices_before, const sched::SliceTree::Slices& slices,
-               std::vector<sched::Work>& work) {
+void keep_work(const sched::Slices& slices_before, const sched::Slices& slices, std::vector<sched::Work>& work) {
   std::map<std::string_view, std::uint64_t> last_ns;
   for (auto before = work.begin(); const auto& [path, slice] : slices_before)
     if (before != work.end()) last_ns[path] = before++->last_ns;

@@ -57,7 +57,7 @@ std::vector<std::string> Scheduler::unfit_reserves(std::string_view slice) const
   std::vector<std::string> lines;
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const std::string name = "GPU " + std::to_string(devices_[device].index);
-    for (auto& [path, line] : sched::unfit_reserves(tree_, sched::CapSM{sms_[device]}, name))
+    for (auto& [path, line] : sched::unfit_reserves(tree_.slices(), tree_.nodes(), sched::CapSM{sms_[device]}, name))
       if (slice.empty() || path == slice) lines.push_back(std::move(line));
   }
   return lines;

@@ -22,7 +22,7 @@ void bound_mode(Effective& own, const Effective& above) {
 
 }  // namespace
 
-std::vector<Effective> effective_settings(const SliceTree::Slices& slices) {
+std::vector<Effective> effective_settings(const Slices& slices) {
   std::vector<Effective> all;
   std::map<std::string_view, std::int32_t> index;
   all.reserve(slices.size());

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::sched {
 
@@ -34,6 +34,6 @@ struct Effective {
 };
 
 /// One entry for each slice, in the order of `slices`.
-std::vector<Effective> effective_settings(const SliceTree::Slices& slices);
+std::vector<Effective> effective_settings(const Slices& slices);
 
 }  // namespace gpuctl::sched

@@ -5,6 +5,7 @@
 #include "sched/activity.h"
 #include "sched/effective/levels.h"
 #include "sched/effective/weight_parts.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::sched::effective_test {
 namespace {

@@ -19,12 +19,12 @@ void fit_reserves(std::span<NodeInput> nodes, CapSM device) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> unfit_reserves(const SliceTree& tree, CapSM device,
-                                                                const std::string& name) {
-  std::vector<NodeInput> nodes = tree.nodes(), fitted = nodes;
+std::vector<std::pair<std::string, std::string>> unfit_reserves(const Slices& slices, std::span<const NodeInput> nodes,
+                                                                CapSM device, const std::string& name) {
+  std::vector<NodeInput> fitted(nodes.begin(), nodes.end());
   fit_reserves(fitted, device);
   std::vector<std::pair<std::string, std::string>> lines;
-  for (std::size_t n = 0; const auto& [path, slice] : tree.slices()) {
+  for (std::size_t n = 0; const auto& [path, slice] : slices) {
     const bool has_any = n > 0 && nodes[n].reserve > CapSM{};  // not so below a policy for jobs
     const CapSM fits = fitted[n++].reserve;
     if (has_any && fits < slice.reserve)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sched/allocator.h"
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::sched {
 
@@ -16,9 +16,9 @@ namespace gpuctl::sched {
 /// before it leave of that of the slice above. Nothing changes where all fit.
 void fit_reserves(std::span<NodeInput> nodes, CapSM device);
 
-/// Path, and a line for a person, of each reserve of which less is in force on the device than is set. `name`: what to
-/// call the device.
-std::vector<std::pair<std::string, std::string>> unfit_reserves(const SliceTree& tree, CapSM device,
-                                                                const std::string& name);
+/// Path, and a line for a person, of each reserve of which less is in force on the device than is set. `nodes` are in
+/// the order of `slices`. `name`: what to call the device.
+std::vector<std::pair<std::string, std::string>> unfit_reserves(const Slices& slices, std::span<const NodeInput> nodes,
+                                                                CapSM device, const std::string& name);
 
 }  // namespace gpuctl::sched

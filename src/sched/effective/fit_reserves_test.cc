@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/slice_tree.h"
+
 namespace gpuctl::sched::fit_reserves_test {
 
 constexpr Caller kRoot{0, {}};
@@ -26,20 +28,25 @@ SliceTree tree_of(std::uint32_t capacity) {
   return tree;
 }
 
+auto unfit(std::uint32_t capacity, std::uint32_t device, const std::string& name) {
+  const SliceTree tree = tree_of(capacity);
+  return unfit_reserves(tree.slices(), tree.nodes(), CapSM{device}, name);
+}
+
 TEST(FitReserves, ChangesNothingWhereAllFit) {
   EXPECT_EQ(fitted(tree_of(132), 132), (Counts{132, 60, 40, 20, 30}));
   EXPECT_EQ(fitted(tree_of(132), 90), (Counts{90, 60, 40, 20, 30}));
-  EXPECT_TRUE(unfit_reserves(tree_of(132), CapSM{90}, "GPU 0").empty());
+  EXPECT_TRUE(unfit(132, 90, "GPU 0").empty());
 }
 
 TEST(FitReserves, GivesWhatThoseBeforeLeave) {
   EXPECT_EQ(fitted(tree_of(132), 70), (Counts{70, 60, 40, 20, 10}));
   EXPECT_EQ(fitted(tree_of(132), 50), (Counts{50, 50, 40, 10, 0}));
-  const auto unfit = unfit_reserves(tree_of(132), CapSM{70}, "GPU 1");
-  ASSERT_EQ(unfit.size(), 1u);
-  EXPECT_EQ(unfit[0].first, "b");
-  EXPECT_EQ(unfit[0].second, "the reserve of slice b, 30 SMs, does not fit GPU 1, which has 70: it is 10 there");
-  EXPECT_EQ(unfit_reserves(tree_of(132), CapSM{50}, "GPU 1").size(), 3u);
+  const auto lines = unfit(132, 70, "GPU 1");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].first, "b");
+  EXPECT_EQ(lines[0].second, "the reserve of slice b, 30 SMs, does not fit GPU 1, which has 70: it is 10 there");
+  EXPECT_EQ(unfit(132, 50, "GPU 1").size(), 3u);
 }
 
 TEST(FitReserves, AMaxOfTheRootBoundsThem) {

@@ -6,14 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <span>
 
 #include "sched/shares/water_fill.h"
 
 namespace gpuctl::sched {
-
-struct NodeInput;
-struct Decision;
 
 /// Of one claimant.
 struct TurnAccount {
@@ -33,10 +29,5 @@ struct TurnAccount {
  private:
   static constexpr Due kMost = 2 * kWholeSm;  // nobody waits long for what others had in an hour gone by
 };
-
-/// Charges the nodes for what `decision` gave them for `elapsed`, or ends their turn.
-void charge(std::span<NodeInput> nodes, const Decision& decision, std::chrono::nanoseconds elapsed,
-            std::chrono::nanoseconds turn);
-void end_turn(std::span<NodeInput> nodes);
 
 }  // namespace gpuctl::sched

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "sched/residency/room.h"
-#include "sched/simulator/simulate.h"
+#include "sched/simulator/outcome.h"
+#include "sched/simulator/workload.h"
 #include "sched/temporal/scheduler.h"
 
 namespace gpuctl::sched {

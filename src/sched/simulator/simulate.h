@@ -8,45 +8,15 @@
 // work still gets done. Then they are of no use for as long as the eviction cost. A job that had no SMs starts to work
 // on new ones only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application
 // that names no device is placed, when it starts, on the device with the least predicted work outstanding.
-//
-// What would happen after kEndOfTime never happens, so 64 bits of nanoseconds hold every sum of two times.
 #pragma once
 
 #include <functional>
 
 #include "sched/metrics.h"
+#include "sched/simulator/outcome.h"
 #include "sched/simulator/workload.h"
 
 namespace gpuctl::sched {
-
-inline constexpr Time kEndOfTime{std::int64_t{1} << 62};  ///< 146 years
-
-/// One finished launch.
-struct Launch {
-  std::uint32_t application = 0;  ///< index into Workload::applications
-  std::uint32_t instance = 0;
-  std::uint32_t device = 0;
-  std::int32_t priority = 0;
-  std::uint32_t evictions = 0;
-  Time arrived{}, finished{}, alone{}, waited{};
-};
-
-/// A stretch of time in which an application held SMs of a device.
-struct Stretch {
-  std::uint32_t application = 0, instance = 0, device = 0;
-  Time from{}, to{};
-  CapSM capsm{};
-};
-
-struct Outcome {
-  std::vector<Launch> launches;  ///< in the order they finished
-  std::vector<double> held;      ///< per application: CapSM x seconds held, without those being evicted
-  double lost = 0;               ///< CapSM x seconds lost to evictions and dispatches
-  std::uint64_t evictions = 0;   ///< each of all SMs of a job
-  std::uint64_t decisions = 0;
-  Time end{};                      ///< of the last launch that counts
-  std::vector<Stretch> stretches;  ///< only on request
-};
 
 /// Makes the policy of one device; each application is a slice.
 using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(const PolicyInputs&)>;

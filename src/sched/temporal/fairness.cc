@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sched/slice_tree.h"
+#include "sched/slices.h"
 
 namespace gpuctl::sched {
 

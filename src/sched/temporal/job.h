@@ -2,19 +2,14 @@
 // launch first. It keeps the times that FLEP keeps per kernel (5.1) and the states of EffiSha's kernels (6.1).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "sched/capsm.h"
+#include "sched/time.h"
 
 namespace gpuctl::sched {
-
-/// A duration, or an instant counted from the start of the caller's clock.
-using Time = std::chrono::nanoseconds;
-inline constexpr Time kNever{std::numeric_limits<std::int64_t>::max()};
 
 using JobId = std::uint64_t;
 

@@ -1,0 +1,42 @@
+// What a simulation gives (simulate.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sched/capsm.h"
+#include "sched/time.h"
+
+namespace gpuctl::sched {
+
+inline constexpr Time kEndOfTime{std::int64_t{1}
+                                 << 62};  ///< 146 years: nothing happens later, so 64 bits hold every sum of two times
+
+/// One finished launch.
+struct Launch {
+  std::uint32_t application = 0;  ///< index into Workload::applications
+  std::uint32_t instance = 0;
+  std::uint32_t device = 0;
+  std::int32_t priority = 0;
+  std::uint32_t evictions = 0;
+  Time arrived{}, finished{}, alone{}, waited{};
+};
+
+/// A stretch of time in which an application held SMs of a device.
+struct Stretch {
+  std::uint32_t application = 0, instance = 0, device = 0;
+  Time from{}, to{};
+  CapSM capsm{};
+};
+
+struct Outcome {
+  std::vector<Launch> launches;  ///< in the order they finished
+  std::vector<double> held;      ///< per application: CapSM x seconds held, without those being evicted
+  double lost = 0;               ///< CapSM x seconds lost to evictions and dispatches
+  std::uint64_t evictions = 0;   ///< each of all SMs of a job
+  std::uint64_t decisions = 0;
+  Time end{};                      ///< of the last launch that counts
+  std::vector<Stretch> stretches;  ///< only on request
+};
+
+}  // namespace gpuctl::sched
