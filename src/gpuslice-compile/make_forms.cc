@@ -97,9 +97,9 @@ Forms make_forms(const CompileRequest& request, const std::string& compiler) {
                       .sm = request.sm,
                       .suffix = target_suffix(request.ptx),
                       .max_registers = request.max_registers};
-  const std::string_view wanted = request.software_gpu ? kDriver : std::string_view(compiler);
-  const Places places = request.software_gpu ? Places{.nvjitlink = {}, .driver = request.linker}
-                                             : Places{.nvjitlink = request.linker, .driver = {}};
+  const std::string_view wanted = request.by_driver ? kDriver : std::string_view(compiler);
+  const Places places = request.by_driver ? Places{.nvjitlink = {}, .driver = request.linker}
+                                          : Places{.nvjitlink = request.linker, .driver = {}};
   Result<MachineCode> code = compile(source, places, wanted);
   if (!code) {
     forms.reason = "its rewritten PTX was not compiled: " + code.error().message;

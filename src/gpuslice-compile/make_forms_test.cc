@@ -43,7 +43,7 @@ Forms make(const std::string& ptx, const std::string& compiler = "") {
                      .sm = 90,
                      .max_registers = 0,
                      .wanted = gpuctl::ptx::Wanted::kPersistent,
-                     .software_gpu = false,
+                     .by_driver = false,
                      .linker = {}},
                     compiler);
 }

@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "gpuctl": {"ptx", "ipc", "sched"},
     "gpuslice-nvcc": set(),
 }
+KNOWS_SOFTWARE_GPU = re.compile(r"\bGpu::software\b|\b(gpu|device|devices_\[\w+\])\.software\b|is_software")
 FOR_TESTS = {"testing"}  # rooms that only tests include
 SUITES = re.compile(r"softgpu_suites \+= \{'\w+': \[(.*?)\]", re.DOTALL)
 SUITE = re.compile(r"^TEST(?:_F|_P)?\((\w+)", re.MULTILINE)
@@ -123,6 +124,15 @@ class Arrows(unittest.TestCase):
             if not path.stem.endswith("_test") and path.parent.name not in FOR_TESTS
         }
         self.assertEqual(round_trips(includes_of(files)), [])
+
+    def test_only_the_search_for_gpus_knows_the_software_gpu(self):
+        """Others ask for what a GPU or its driver can do."""
+        for path in sources_in(SOURCE):
+            parts = path.relative_to(SOURCE).parts
+            if parts[0] == "softgpu" or parts[:2] == ("gpuctld", "host") or path.stem.endswith("_test"):
+                continue
+            with self.subTest(file="/".join(parts)):
+                self.assertNotRegex(path.read_text(), KNOWS_SOFTWARE_GPU)
 
     def test_round_trips_are_found(self):
         files = {

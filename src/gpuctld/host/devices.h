@@ -14,11 +14,17 @@ namespace gpuctl::daemon {
 struct Gpu {
   int index = 0;  ///< the driver's index, before any selection
   std::string name;
-  std::string uuid;  ///< "GPU-" and 32 hexadecimal digits with dashes, as nvidia-smi prints it
-  bool software = false;
+  std::string uuid;       ///< "GPU-" and 32 hexadecimal digits with dashes, as nvidia-smi prints it
+  bool software = false;  ///< for this room: others ask what the GPU needs
   std::uint32_t sms = 0;
   std::uint64_t memory_bytes = 0;
   std::string compute_capability;  ///< "9.0"; empty: not known
+
+  std::string_view kind() const { return software ? "software" : "cuda"; }  ///< as clients of the protocol read it
+  /// Programs run side by side, and can share a fault, only under MPS.
+  bool needs_mps() const { return !software; }
+  /// Registers decide with the rest of an SM how many blocks it holds.
+  bool runs_out_of_registers() const { return !software; }
 };
 
 /// libcuda.so.1 of the software GPU: beside the running program in a build tree, else the installed one.

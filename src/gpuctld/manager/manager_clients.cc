@@ -126,7 +126,7 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
   const Conditions now = conditions();
-  const bool mps = !now.time_sliced || std::ranges::all_of(scheduler_.devices(), &Gpu::software);
+  const bool mps = !now.time_sliced || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
   // limits programs to whole SMs, so where they are to share each SM it is not asked to.

@@ -89,7 +89,7 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
                                                .error = error,
                                                .name = std::move(name),
                                                .time_us = microseconds_since_epoch(),
-                                               .shares_faults = !gpu.software && mps_active(),
+                                               .shares_faults = gpu.needs_mps() && mps_active(),
                                                .of_process = member->faults++});
   if (!line.empty()) log_of(client.identity().uid, line);
   return success();

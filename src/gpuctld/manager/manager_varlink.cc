@@ -229,10 +229,10 @@ std::vector<ipc::Device> Manager::describe_devices() const {
     device.index = gpu.index;
     device.name = gpu.name;
     device.uuid = gpu.uuid;
-    device.kind = gpu.software ? "software" : "cuda";
+    device.kind = gpu.kind();
     device.sms = gpu.sms;
     device.memory_bytes = static_cast<std::int64_t>(gpu.memory_bytes);
-    device.mode = gpu.software ? "software" : mps ? "mps" : "time-sliced";
+    device.mode = !gpu.needs_mps() ? gpu.kind() : mps ? "mps" : "time-sliced";
     result.push_back(std::move(device));
   }
   return result;

@@ -132,7 +132,7 @@ bool Scheduler::would_need_form(std::size_t slice, std::optional<std::uint32_t> 
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     sched::CappedClient comes{.node = static_cast<std::uint32_t>(slice)};
     if (hundredths) comes.cap = sched::sms_of_hundredths(*hundredths, sched::CapSM{devices_[device].sms});
-    const DeviceConditions where{.time_sliced = conditions.time_sliced && !devices_[device].software,
+    const DeviceConditions where{.time_sliced = conditions.time_sliced && devices_[device].needs_mps(),
                                  .always = conditions.always_preemptible};
     if (grants_[device].would_be_in_force(nodes_on_[device], comes, where) != InForce::nothing) return true;
   }
@@ -221,7 +221,7 @@ void Scheduler::gather_members() {
   }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     add_time_slices(device, members[device]);
-    const bool time_sliced = conditions_.time_sliced && !devices_[device].software;
+    const bool time_sliced = conditions_.time_sliced && devices_[device].needs_mps();
     const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
     for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
@@ -245,12 +245,12 @@ std::optional<sched::SmLimits> Scheduler::limits_of_sm(std::size_t device, bool 
   const auto kept = [](const DeviceGrants::Member& member) { return member.client->slots()[member.slot].mps_sms != 0; };
   if (!by_capacity || devices_[device].sms > kMaxSms || std::ranges::any_of(members, kept)) return std::nullopt;
   std::optional<sched::SmLimits> sm = sched::sm_limits(devices_[device].compute_capability);
-  if (sm && devices_[device].software) sm->registers = UINT32_MAX;  // its SMs do not run out of registers
+  if (sm && !devices_[device].runs_out_of_registers()) sm->registers = UINT32_MAX;
   return sm;
 }
 
 void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const {
-  if (!conditions_.time_sliced || !conditions_.sets_time_slices || devices_[device].software) return;
+  if (!conditions_.time_sliced || !conditions_.sets_time_slices || !devices_[device].needs_mps()) return;
   std::vector<TimeShare> programs;
   for (const DeviceGrants::Member& member : members)
     programs.push_back({member.client->node, member.terms.priority, member.client->slots()[member.slot].often});

@@ -49,7 +49,7 @@ Result<CompileJob> CompileJob::create(const CompileRequest& request) {
   packer.number(request.sm);
   packer.number(static_cast<std::uint64_t>(request.max_registers));
   packer.number(static_cast<std::uint64_t>(request.wanted));
-  packer.number(request.software_gpu);
+  packer.number(request.by_driver);
   packer.text(request.linker);
   packer.text(request.ptx);
   const std::size_t bytes = sizeof(Header) + packer.bytes.size() * (1 + kRoomPerByte) + kRoomBytes;
@@ -86,7 +86,7 @@ Result<CompileRequest> CompileJob::request() const {
   request.sm = static_cast<unsigned>(unpacker.number());
   request.max_registers = static_cast<int>(unpacker.number());
   const std::uint64_t wanted = unpacker.number();
-  request.software_gpu = unpacker.number() != 0;
+  request.by_driver = unpacker.number() != 0;
   request.linker = unpacker.text();
   request.ptx = unpacker.text();
   if (!unpacker.whole || wanted > static_cast<std::uint64_t>(gpuctl::ptx::kLastWanted))

@@ -23,8 +23,8 @@ struct CompileRequest {
   unsigned sm = 0;        ///< compute capability, 90 for 9.0
   int max_registers = 0;  ///< per thread; 0: no limit
   gpuctl::ptx::Wanted wanted = gpuctl::ptx::Wanted::kPersistent;
-  bool software_gpu = false;  ///< the driver is the software GPU's, which runs only code made by its own linker
-  /// Path of the nvJitLink, or of the software GPU, that the program has loaded; empty: the helper looks for one.
+  bool by_driver = false;  ///< the driver runs only what its own linker makes
+  /// Path of the nvJitLink, or of that driver, that the program has loaded; empty: the helper looks for one.
   std::string linker;
 };
 

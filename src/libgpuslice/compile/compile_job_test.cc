@@ -13,7 +13,7 @@ CompileRequest some_request() {
           .sm = 90,
           .max_registers = 40,
           .wanted = gpuctl::ptx::Wanted::kSliced,
-          .software_gpu = false,
+          .by_driver = false,
           .linker = "/a/linker"};
 }
 

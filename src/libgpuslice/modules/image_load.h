@@ -59,7 +59,7 @@ struct ImageLoad {
   // What rewrite_ptx() adds: one of these, or a reason.
   std::optional<Forms> forms{};
   std::optional<CompileRequest> request{};  ///< for forms made in the background
-  bool software_gpu = false;                ///< the driver is the software GPU's
+  bool own_code_alone = false;              ///< the driver runs only what its own linker makes
 
   // What plan_load() adds.
   LoadPlan plan = LoadPlan::kOriginal;

@@ -2,15 +2,15 @@
 
 namespace gpuslice {
 
-/// The software GPU refuses machine code other than its own. There the forms also stand for an image that has no PTX
-/// of its own, such as a cubin.
+/// A driver may refuse machine code other than its own linker's. There the forms also stand for an image that has no
+/// PTX of its own, such as a cubin.
 void plan_load(ImageLoad& load) {
   if (!load.forms || load.forms->code.empty())
     load.plan = LoadPlan::kOriginal;
   else if (!load.forms->stands_alone)
     load.plan = LoadPlan::kInPlace;
   else
-    load.plan = load.software_gpu ? LoadPlan::kBesideOrInPlace : LoadPlan::kBeside;
+    load.plan = load.own_code_alone ? LoadPlan::kBesideOrInPlace : LoadPlan::kBeside;
 }
 
 }  // namespace gpuslice

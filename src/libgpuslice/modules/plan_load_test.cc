@@ -5,10 +5,10 @@
 namespace gpuslice {
 namespace {
 
-LoadPlan plan(std::optional<Forms> forms, bool software_gpu = false) {
+LoadPlan plan(std::optional<Forms> forms, bool own_code_alone = false) {
   ImageLoad load;
   load.forms = std::move(forms);
-  load.software_gpu = software_gpu;
+  load.own_code_alone = own_code_alone;
   plan_load(load);
   return load.plan;
 }

@@ -26,19 +26,19 @@ bool waits_for_compiling() {
   return waits;
 }
 
-/// The software GPU has a function whose name no driver has.
-bool is_software_gpu() {
-  static const bool software = libcuda_function("cuSoftwareGpu") != nullptr;
-  return software;
+/// A driver that runs no machine code but what its own linker makes has this function. NVIDIA's runs any.
+bool runs_own_code_alone() {
+  static const bool alone = libcuda_function("cuRunsOwnCodeAlone") != nullptr;
+  return alone;
 }
 
-/// Path of the loaded library that the helper is to compile with: the software GPU's driver, or an nvJitLink, such as
-/// PyTorch's wheels contain. Empty: there is none.
+/// Path of the loaded library that the helper is to compile with: such a driver, or an nvJitLink, such as PyTorch's
+/// wheels contain. Empty: there is none.
 std::string loaded_linker() {
   struct Search {
     std::string_view part;
     std::string found;
-  } search{is_software_gpu() ? "/libcuda.so" : "/libnvJitLink.so", {}};
+  } search{runs_own_code_alone() ? "/libcuda.so" : "/libnvJitLink.so", {}};
   dl_iterate_phdr(
       [](dl_phdr_info* library, std::size_t, void* result) {
         auto& wanted = *static_cast<Search*>(result);
@@ -64,7 +64,7 @@ CompileRequest request_for(ImageLoad& load) {
                          .sm = load.sm,
                          .max_registers = load.max_registers,
                          .wanted = wanted_forms(),
-                         .software_gpu = load.software_gpu,
+                         .by_driver = load.own_code_alone,
                          .linker = {}};
   request.key = cache_key({.ptx = request.ptx,
                            .sm = request.sm,
@@ -86,7 +86,7 @@ Forms wait_for_forms(const CompileRequest& request) {
 
 void rewrite_ptx(ImageLoad& load) {
   if (load.ptx.empty()) return;
-  load.software_gpu = is_software_gpu();
+  load.own_code_alone = runs_own_code_alone();
   CompileRequest request = request_for(load);
   load.forms = find_forms(request.key, CacheDirectory::of_user());
   if (!load.forms) {

@@ -20,9 +20,9 @@ CUresult with_linker(CUlinkState state, Body&& body, const char* call = __builti
 
 extern "C" {
 
-/// No real driver has this name. Other programs recognise the software GPU by it, and know that code for a GPU is of no
-/// use here.
-void cuSoftwareGpu() {}
+/// NVIDIA's driver has no such name. Who finds it knows that machine code for a GPU is of no use here, but what the
+/// linker below makes.
+void cuRunsOwnCodeAlone() {}
 
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int, CUjit_option*, void**, CUlinkState* result) {
   return with_context([&](Driver& driver, Context&) {
