@@ -28,32 +28,12 @@ class Applications(schedulers.Schedulers):
 
     configuration = None
 
-    def start(self, members, check="last"):
+    def start_one(self, where, words):
         if self.configuration is None or self.configuration.kind == OURS:
-            return super().start(members, check)
+            return super().start_one(where, words)
         environments = {LONG: self.configuration.batch_env, SHORT: self.configuration.ls_env}
-        self.runs += 1
-        programs = []
-        for index, (role, application, options) in enumerate(members):
-            samples = self.lab.scratch / f"flep-{self.runs}-{index}"
-            with self.lab.environment(**dict(environments[role])):
-                programs.append(
-                    (
-                        self.lab.start_bench(
-                            None,
-                            *application.arguments(check),
-                            "--no-gpu-time",
-                            "--start-on-input",
-                            "--samples",
-                            samples,
-                            *options,
-                        ),
-                        samples,
-                    )
-                )
-        for program, _ in programs:
-            program.wait_ready()
-        return programs
+        with self.lab.environment(**dict(environments[where])):
+            return self.lab.start_bench(None, *words)
 
 
 def side(configuration):

@@ -122,25 +122,16 @@ class Schedulers:
         """Starts programs that wait for begin(), each with a file for its samples."""
         self.runs += 1
         programs = []
-        for index, (slice_path, application, options) in enumerate(members):
+        for index, (where, application, options) in enumerate(members):
             samples = self.lab.scratch / f"schedulers-{self.runs}-{index}"
-            programs.append(
-                (
-                    self.lab.start_bench(
-                        slice_path,
-                        *application.arguments(check),
-                        "--no-gpu-time",
-                        "--start-on-input",
-                        "--samples",
-                        samples,
-                        *options,
-                    ),
-                    samples,
-                )
-            )
+            words = (*application.arguments(check), "--no-gpu-time", "--start-on-input", "--samples", samples, *options)
+            programs.append((self.start_one(where, words), samples))
         for program, _ in programs:
             program.wait_ready()
         return programs
+
+    def start_one(self, slice_path, words):
+        return self.lab.start_bench(slice_path, *words)
 
     def begin(self, programs, starts_ms):
         """Starts the programs. Returns the origin of their times, by CLOCK_MONOTONIC in ns."""

@@ -2,9 +2,9 @@
 #include <dlfcn.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "gpuslice-compile/compiler.h"
+#include "gpuslice-compile/symbols.h"
 
 namespace gpuctl::compile {
 namespace {
@@ -32,10 +32,7 @@ Result<Driver> prepare(const std::string& where) {
   if (!library) return fail("there is no CUDA driver");
   Driver api;
   bool whole = true;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    whole = whole && function;
-  };
+  const auto find = [&](auto& function, const char* name) { whole &= find_symbol(library, function, name); };
   find(api.cuInit, "cuInit");
   find(api.cuDeviceGet, "cuDeviceGet");
   find(api.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");

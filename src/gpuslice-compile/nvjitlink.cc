@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <type_traits>
 
 #include "gpuslice-compile/compiler.h"
+#include "gpuslice-compile/symbols.h"
 
 namespace gpuctl::compile {
 namespace {
@@ -28,17 +28,12 @@ struct Functions {
   int (*info)(Handle, char*) = nullptr;
   int (*error_size)(Handle, std::size_t*) = nullptr;
   int (*error)(Handle, char*) = nullptr;
-
-  explicit operator bool() const {
-    return create && add && complete && destroy && cubin_size && cubin && info_size && info && error_size && error;
-  }
+  bool whole = false;
 };
 
 Functions find_functions(void* library) {
-  Functions api;
-  const auto find = [library](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-  };
+  Functions api{.whole = true};
+  const auto find = [&](auto& function, const char* name) { api.whole &= find_symbol(library, function, name); };
   find(api.create, "nvJitLinkCreate");
   find(api.add, "nvJitLinkAddData");
   find(api.complete, "nvJitLinkComplete");
@@ -75,7 +70,7 @@ const Functions& api(const std::string& where) {
     for (const std::string& path : candidates(where)) {
       void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (!library) continue;
-      if (Functions functions = find_functions(library)) return functions;
+      if (const Functions functions = find_functions(library); functions.whole) return functions;
       dlclose(library);
     }
     return Functions();
@@ -95,7 +90,7 @@ std::string text_of(Handle handle, int (*size)(Handle, std::size_t*), int (*get)
 
 Result<MachineCode> compile_by_nvjitlink(const Source& source, const std::string& where) {
   const Functions& functions = api(where);
-  if (!functions) return fail("there is no nvJitLink");
+  if (!functions.whole) return fail("there is no nvJitLink");
   std::vector<std::string> options = {"-arch=" + architecture(source), "-verbose", "-Xptxas=-v",
                                       "-split-compile=" + std::to_string(threads_for(source.text.size()))};
   if (source.max_registers > 0) options.push_back("-maxrregcount=" + std::to_string(source.max_registers));

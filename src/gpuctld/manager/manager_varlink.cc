@@ -48,6 +48,20 @@ const char* turns(ipc::TimeSlice found) {
   return "by the slices' priorities, reserves and weights if the driver can do that; no program has tried yet";
 }
 
+/// What a call wants of one slice, and nothing else.
+struct SliceWanted {
+  std::string path;
+  ipc::SliceSettings settings;
+};
+SliceWanted read_slice(ipc::Fields& fields) {
+  SliceWanted wanted{fields.text("path"), {}};
+  ipc::Fields nested = fields.object("settings");
+  ipc::read(nested, wanted.settings);
+  nested.refuse_unknown();
+  fields.refuse_unknown();
+  return wanted;
+}
+
 }  // namespace
 
 const std::map<std::string_view, Manager::Method>& Manager::methods() {
@@ -88,12 +102,7 @@ Answer Manager::call(Session& session, const ipc::Call& call) {
 }
 
 Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
-  const std::string path = fields.text("path");
-  ipc::SliceSettings settings;
-  ipc::Fields nested = fields.object("settings");
-  ipc::read(nested, settings);
-  nested.refuse_unknown();
-  fields.refuse_unknown();
+  const auto [path, settings] = read_slice(fields);
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto created = tree.create(path, settings, caller(session)); !created) return refuse(created.error());
@@ -113,12 +122,7 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
-  const std::string path = fields.text("path");
-  ipc::SliceSettings settings;
-  ipc::Fields nested = fields.object("settings");
-  ipc::read(nested, settings);
-  nested.refuse_unknown();
-  fields.refuse_unknown();
+  const auto [path, settings] = read_slice(fields);
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
