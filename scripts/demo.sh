@@ -58,7 +58,7 @@ choose_device() {
 }
 
 # Sizes are chosen by time, alone on the GPU. LS is one block for each of a few SMs and takes `unit`: 50 us if the GPU
-# is fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 100 block-tasks
+# is fast enough, else a few times its shortest kernel. Batch has block-tasks of 2 units, and kernels of 50 block-tasks
 # in sequence on each block slot of an SM.
 choose_sizes() {
   local blocks=$((sms >= 64 ? 8 : sms / 4)) unit period
@@ -66,7 +66,7 @@ choose_sizes() {
   "$bench" run work --blocks "$blocks" --iterations 4 --count 5 --json >"$scratch/probe.json"
   unit=$(field "$scratch/probe.json" 'max(50, round(2 * d["gpu_us"]["p50"]))')
   "$bench" run work --blocks "$blocks" --calibrate-us "$unit" --count 5 --json >"$scratch/ls-size.json"
-  "$bench" run work --task-us $((2 * unit)) --calibrate-us $((200 * unit)) --count 1 --json >"$scratch/batch-size.json"
+  "$bench" run work --task-us $((2 * unit)) --calibrate-us $((100 * unit)) --count 1 --json >"$scratch/batch-size.json"
   period=$((unit * 8 > 2000 ? unit * 8 : 2000))
   ls_options=(--blocks "$blocks" --iterations "$(field "$scratch/ls-size.json" 'd["extent"][1]')"
               --arrival periodic --period-us "$period")
