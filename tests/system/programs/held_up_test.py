@@ -32,7 +32,7 @@ ENTRY = '''
 }
 '''
 P, U32, SIZE = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_size_t
-BLOCKS = 512
+BLOCKS = 128
 HOST = ctypes.CFUNCTYPE(None, P)
 call("cuInit", 0)
 context = made("cuDevicePrimaryCtxRetain", 0)
