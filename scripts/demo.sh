@@ -104,8 +104,8 @@ round_of() {
   # Wrong results (status 3) are reported together at the end.
   ((status == 0 || status == 3)) || fail "a program failed in round $name (status $status)"
   for program in "$@"; do
-    say "  $program: $(field "$scratch/$name-$program.json" '"%d kernels, p50 %.0f us, p99 %.0f us" % (
-      d["launches"], d["latency_us"]["p50"], d["latency_us"]["p99"])')"
+    say "  $program: $(field "$scratch/$name-$program.json" '"%d kernels, %.2f a second, p99 %.0f us" % (
+      d["launches"], d["kernels_per_s"], d["latency_us"]["p99"])')"
   done
 }
 
