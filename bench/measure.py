@@ -62,7 +62,6 @@ STEPS = {
     "suitealone": (overhead.step_suite_alone, 400),
     "sizes": (overhead.step_sizes, 120),
     "storms": (storms.step_storms, 400),
-    "byhand": (storms.step_by_hand, 120),
     "crowd": (storms.step_crowd, 100),
     "opaque": (opaque.step_opaque, 120),
     "programs": (programs.step_programs, 310),

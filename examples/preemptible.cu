@@ -1,13 +1,13 @@
-// A kernel that is written preemptible by hand: preemptible [ROUNDS] blurs an image as often (10), and compares it each
-// time with what the CPU makes of it.
+// A program that is in a slice by itself: preemptible [ROUNDS] blurs an image as often (10), and compares it each time
+// with what the CPU makes of it.
 //
 //   gpuslice-nvcc -std=c++17 -O2 -o preemptible preemptible.cu
 //   GPUCTL_SLICE=batch ./preemptible
 //
-// It needs neither gpuctl run nor PTX in the executable. Started with no slice it is an ordinary CUDA program.
+// gpuslice-nvcc keeps its PTX, so that its kernel can be evicted, and links libgpuslice, so that it needs no gpuctl run.
+// Started with no slice it is an ordinary CUDA program.
 #include <cstdio>
 #include <cstdlib>
-#include <gpuslice/device.cuh>
 #include <vector>
 
 constexpr int kTile = 16;
@@ -15,30 +15,27 @@ constexpr int kRadius = 2;
 constexpr int kApron = kTile + 2 * kRadius;
 
 /// Each pixel becomes the sum of its neighbourhood; beyond the edges there is nothing. `blocks` counts how often each
-/// block-task was run.
-__global__ void blur(gpuslice::launch_args args, const unsigned* in, unsigned* out, int width, int height,
-                     unsigned* blocks) {
-  gpuslice::for_each_block_task(args, [&](dim3 block) {
-    __shared__ unsigned tile[kApron][kApron];
-    const int left = static_cast<int>(block.x) * kTile - kRadius;
-    const int top = static_cast<int>(block.y) * kTile - kRadius;
-    for (int y = threadIdx.y; y < kApron; y += kTile) {
-      for (int x = threadIdx.x; x < kApron; x += kTile) {
-        const bool inside = left + x >= 0 && left + x < width && top + y >= 0 && top + y < height;
-        tile[y][x] = inside ? in[(top + y) * width + left + x] : 0;
-      }
+/// block was run.
+__global__ void blur(const unsigned* in, unsigned* out, int width, int height, unsigned* blocks) {
+  __shared__ unsigned tile[kApron][kApron];
+  const int left = static_cast<int>(blockIdx.x) * kTile - kRadius;
+  const int top = static_cast<int>(blockIdx.y) * kTile - kRadius;
+  for (int y = threadIdx.y; y < kApron; y += kTile) {
+    for (int x = threadIdx.x; x < kApron; x += kTile) {
+      const bool inside = left + x >= 0 && left + x < width && top + y >= 0 && top + y < height;
+      tile[y][x] = inside ? in[(top + y) * width + left + x] : 0;
     }
-    __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) atomicAdd(&blocks[block.y * gpuslice::grid(args).x + block.x], 1u);
-    const int x = left + kRadius + static_cast<int>(threadIdx.x);
-    const int y = top + kRadius + static_cast<int>(threadIdx.y);
-    if (x >= width || y >= height) return;  // no barrier follows in the body
-    unsigned sum = 0;
-    for (int dy = 0; dy <= 2 * kRadius; ++dy) {
-      for (int dx = 0; dx <= 2 * kRadius; ++dx) sum += tile[threadIdx.y + dy][threadIdx.x + dx];
-    }
-    out[y * width + x] = sum;
-  });
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) atomicAdd(&blocks[blockIdx.y * gridDim.x + blockIdx.x], 1u);
+  const int x = left + kRadius + static_cast<int>(threadIdx.x);
+  const int y = top + kRadius + static_cast<int>(threadIdx.y);
+  if (x >= width || y >= height) return;
+  unsigned sum = 0;
+  for (int dy = 0; dy <= 2 * kRadius; ++dy) {
+    for (int dx = 0; dx <= 2 * kRadius; ++dx) sum += tile[threadIdx.y + dy][threadIdx.x + dx];
+  }
+  out[y * width + x] = sum;
 }
 
 static unsigned expected(const std::vector<unsigned>& in, int width, int height, int x, int y) {
@@ -80,12 +77,8 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     check(cudaMemset(out, 0xff, found.size() * sizeof(unsigned)), "cudaMemset");
     check(cudaMemset(blocks, 0, runs.size() * sizeof(unsigned)), "cudaMemset");
-    const int status = gpuslice::launch(blur, grid, threads, 0, nullptr, in, out, width, height, blocks);
-    if (status < 0) {
-      std::fprintf(stderr, "preemptible: launch: %s\n", gpuslice_error_string(status));
-      return 1;
-    }
-    check(static_cast<cudaError_t>(status), "launch");
+    blur<<<grid, threads>>>(in, out, width, height, blocks);
+    check(cudaGetLastError(), "launch");
     check(cudaMemcpy(found.data(), out, found.size() * sizeof(unsigned), cudaMemcpyDeviceToHost), "blur");
     check(cudaMemcpy(runs.data(), blocks, runs.size() * sizeof(unsigned), cudaMemcpyDeviceToHost), "blur");
     for (unsigned count : runs) wrong += count != 1;

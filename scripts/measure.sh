@@ -33,7 +33,6 @@
 #                slice costs them, ten rounds by turns, for --seconds in all (480 or more is good); also with --no-mps.
 #                CPU_BOUND_PROGRAMS=launch_loop,unet: only these of launch_loop, unet, jax_steps, cupy_elementwise
 #   random       the kernels of tests/random, new ones for --seconds (120)
-#   byhand       a kernel written by hand to be preemptible
 #   sizes        some kernels at several sizes
 #   crowd        all kernels, eight programs at a time; also with --no-mps
 #   timeslice    LS beside cuBLAS where programs take turns; with --no-mps
@@ -67,7 +66,7 @@ if [[ -z $binaries ]]; then
   bootstrap
   build_tree
   build_tree tests/cuda/vector_add_static tests/cuda/matrix_mul_static tests/cuda/reduction_static \
-    tests/cuda/preemptible tests/random/random-kernels real-programs bench/launch-loop
+    tests/random/random-kernels real-programs bench/launch-loop
   binaries=$build
 fi
 # shellcheck source=scripts/instance.sh

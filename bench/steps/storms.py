@@ -1,6 +1,5 @@
 """Storms of evictions: whether they change results (they must not), and how long an eviction takes."""
 
-import math
 import random
 import re
 import time
@@ -16,8 +15,6 @@ SUITE_STORM_S = 6
 REHEARSED_STORM_LIMIT_S = 20
 AT_ONCE = 8
 CROWD_LIMIT_S = 30
-BY_HAND_LIMIT_S = 100
-BY_HAND_ROUNDS = 3000  # of some milliseconds each, a hundred times what its kernel takes
 # Kernels of some hundred milliseconds on the software GPU, with many short block-tasks.
 REHEARSAL = {
     "vectorAdd": ("--extent", 400_011),
@@ -97,20 +94,6 @@ def step_storms(lab):
             )
     yield ("evictions in all", ">= 10000", str(total))
     yield ("mean of the kernels' mean eviction times", "<= 40 us", f"{sum(means) / len(means):.0f} us")
-
-
-def step_by_hand(lab):
-    """Storm of evictions: a kernel that is written preemptible by hand (examples/preemptible.cu)."""
-    rounds = lab.size(BY_HAND_ROUNDS, 30)
-    with lab.gpuctld("--evict-storm", lab.size(20, 3000), config=ALWAYS_REWRITTEN):
-        lab.gpuctl("create-slice", "s")
-        with lab.environment(GPUCTL_SLICE="s"):
-            program = lab.start(None, lab.build / "tests/cuda/preemptible", rounds)
-        usage = storm(lab, program, math.inf, BY_HAND_LIMIT_S)
-        line = re.search(r"(\d+) rounds of \d+ block-tasks, (\d+) wrong", program.finish())
-        if line is None:
-            raise program.failure("no result")
-        yield storm_row(lab, "preemptible", rounds, usage, f"{line.group(2)} of {line.group(1)} wrong")
 
 
 def step_crowd(lab):

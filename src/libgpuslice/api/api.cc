@@ -2,7 +2,6 @@
 
 #include "gpuslice/gpuslice.h"
 #include "libgpuslice/agent/contexts.h"
-#include "libgpuslice/api/by_hand.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -98,12 +97,6 @@ GPUSLICE_API int gpuslice_stream_priority(void* stream, int level) {
         return GPUSLICE_OK;
       },
       GPUSLICE_ERROR_NO_MEMORY);
-}
-
-GPUSLICE_API int gpuslice_launch(void* function, const gpuslice_launch_config* config, void** params) {
-  if (!function || !config || config->abi != GPUSLICE_DEVICE_ABI) return GPUSLICE_ERROR_INVALID;
-  return nothrow([&] { return gpuslice::launch_by_hand(static_cast<CUfunction>(function), *config, params); },
-                 GPUSLICE_ERROR_NO_MEMORY);
 }
 
 GPUSLICE_API const char* gpuslice_error_string(int error) {

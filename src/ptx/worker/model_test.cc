@@ -1,5 +1,5 @@
-// One model of what a worker does with the launch block, for both workers: the PTX templates beside this file, and the
-// C++ of <gpuslice/device.cuh>. The model says which fields there are, and who accesses which, how, and in what size.
+// A model of what a worker does with the launch block: which fields there are, and how the PTX templates beside this
+// file access each, and in what size.
 #include <gtest/gtest.h>
 
 #include <boost/describe/class.hpp>
@@ -42,18 +42,10 @@ using Names = std::set<std::string>;
 /// The accesses to each field, as what is done and how many bytes it reaches: `load 8`.
 using Accesses = std::map<std::string, Names>;
 
-/// `extra`: what only one of the two workers does.
-struct ModelRow {
-  const char* field;
-  Names both;
-  Names only_ptx = {};
-  Names only_cpp = {};
-};
-
-const std::vector<ModelRow>& model() {
-  static const std::vector<ModelRow> rows = {
-      // A claim in PTX may count the worker out, in `gone` beside `next`.
-      {"DeviceSlot.next", {"add 4", "load 4", "exchange 4"}, {"add 8"}},
+const Accesses& model() {
+  static const Accesses rows = {
+      // A claim may count the worker out, in `gone` beside `next`.
+      {"DeviceSlot.next", {"add 4", "add 8", "load 4", "exchange 4"}},
       {"DeviceSlot.gone", {"add 4"}},
       {"DeviceSlot.looked", {"add 4", "load 4", "store 4"}},
       {"DeviceSlot.polling", {"load 8", "replace 4"}},  // with `range`
@@ -75,9 +67,6 @@ const std::vector<ModelRow>& model() {
   return rows;
 }
 
-/// Fields of LaunchArgs that serve the PTX worker alone.
-const Names kArgsOfPtx = {"quick_below", "advance", "index_mask", "minus_grid_x"};
-
 std::string content(const std::filesystem::path& path) {
   std::ifstream file(path);
   EXPECT_TRUE(file) << path;
@@ -95,21 +84,12 @@ const std::string& templates() {
   return text;
 }
 
-const std::string& twin() {
-  static const std::string text = [] {
-    const std::string folder = GPUCTL_SOURCES "/libgpuslice/include/gpuslice/";
-    const std::string all = content(folder + "detail/worker.cuh") + content(folder + "device.cuh");
-    return std::regex_replace(all, std::regex("//[^\n]*"), "");
-  }();
-  return text;
-}
-
 std::vector<std::smatch> matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
   return {std::sregex_iterator(text.begin(), text.end(), regex), {}};
 }
 
-Accesses accesses_of_ptx() {
+Accesses accesses() {
   static const std::map<std::string, std::string> kOperations = {
       {"ld", "load"}, {"st", "store"}, {"add", "add"}, {"exch", "exchange"}, {"cas", "replace"}};
   Accesses found;
@@ -119,28 +99,6 @@ Accesses accesses_of_ptx() {
   }
   for (const auto& m : matches(templates(), R"((?:atom|red)\.global\.(\w+)\.[ub](\d+)[^\n;]*\+(\w+\.\w+)\])")) {
     found[m[3]].insert(kOperations.at(m[1]) + " " + std::to_string(std::stoi(m[2]) / 8));
-  }
-  return found;
-}
-
-Accesses accesses_of_twin() {
-  static const std::map<std::string, std::string> kOperations = {
-      {"load", "load 4"},       {"load2", "load 8"},       {"load4", "load 16"},   {"store", "store 4"},
-      {"store2", "store 8"},    {"store64", "store 8"},    {"store4", "store 16"}, {"add", "add 4"},
-      {"replace", "replace 4"}, {"exchange", "exchange 4"}};
-  std::string text = twin();
-  for (const auto& m : matches(twin(), R"(const address (\w+) = ([^;]*);)")) {
-    text = std::regex_replace(text, std::regex("([(:] ?)" + m[1].str() + "\\b"), "$1" + m[2].str());
-  }
-  Accesses found;
-  // The address is the first argument, which has no comma but that of offsetof.
-  for (const auto& call : matches(text, R"(\b(\w+)\(((?:[^(),]|\([^()]*\))*offsetof(?:[^(),]|\([^()]*\))*)[,)])")) {
-    const auto operation = kOperations.find(call[1]);
-    if (operation == kOperations.end()) continue;
-    const std::string address = call[2];
-    for (const auto& field : matches(address, R"(offsetof\((\w+), (\w+)\))")) {
-      found[field[1].str() + "." + field[2].str()].insert(operation->second);
-    }
   }
   return found;
 }
@@ -181,24 +139,16 @@ TEST(WorkerModel, NamesAllFields) {
   EXPECT_EQ(bytes_of_fields<pass::WorkerShape>(), sizeof(pass::WorkerShape));
 }
 
-TEST(WorkerModel, BothWorkersAccessTheSlotsAsItSays) {
-  Accesses ptx, twin;
-  for (ModelRow row : model()) {
-    ptx[row.field] = row.both;
-    ptx[row.field].merge(row.only_ptx);
-    twin[row.field] = row.both;
-    twin[row.field].merge(row.only_cpp);
-  }
-  EXPECT_EQ(accesses_of_ptx(), ptx);
-  EXPECT_EQ(accesses_of_twin(), twin);
+TEST(WorkerModel, TheTemplatesAccessTheSlotsAsItSays) {
+  EXPECT_EQ(accesses(), model());
 }
 
 TEST(WorkerModel, AccessesReachWholeAlignedFields) {
   Names reached;
-  for (const auto& [name, accesses] : accesses_of_ptx()) {
+  for (const auto& [name, ways] : accesses()) {
     const std::string type = name.substr(0, name.find('.') + 1);
     const auto all = type == "DeviceSlot." ? fields<DeviceSlot>() : fields<HostSlot>();
-    for (const std::string& access : accesses) {
+    for (const std::string& access : ways) {
       const std::size_t begin = all.at(name.substr(type.size())).offset;
       const std::size_t end = begin + std::stoul(access.substr(access.find(' ')));
       EXPECT_EQ(begin % (end - begin), 0u) << name << " " << access;
@@ -218,18 +168,14 @@ TEST(WorkerModel, AccessesReachWholeAlignedFields) {
   }
 }
 
-TEST(WorkerModel, BothWorkersReadTheirArguments) {
-  Names ptx, twin_reads;
+TEST(WorkerModel, EachArgumentIsReadWhole) {
+  Names read;
   for (const auto& m : matches(templates(), R"(ld\.param\.u(\d+) [^\n;]*\[args\.(\w+)(\.\w+)?\])")) {
-    ptx.insert(m[2]);
+    read.insert(m[2]);
     const std::size_t bytes = m[3].matched ? sizeof(Divisor::magic) : fields<LaunchArgs>().at(m[2]).size;
     EXPECT_EQ(std::stoul(m[1]) / 8, bytes) << m[2];
   }
-  for (const auto& m : matches(twin(), R"(\bargs\.(\w+))")) twin_reads.insert(m[1]);
-  for (const auto& [name, field] : fields<LaunchArgs>()) {
-    EXPECT_TRUE(ptx.contains(name)) << name;
-    EXPECT_EQ(twin_reads.contains(name), !kArgsOfPtx.contains(name)) << name;
-  }
+  for (const auto& [name, field] : fields<LaunchArgs>()) EXPECT_TRUE(read.contains(name)) << name;
 }
 
 TEST(WorkerModel, EachSharedWordIsUsedWhole) {

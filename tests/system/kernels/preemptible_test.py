@@ -1,4 +1,6 @@
-"""A kernel written preemptible by hand (examples/preemptible.cu) is evicted, and gives right results all the same."""
+"""A program made with gpuslice-nvcc (examples/preemptible.cu) is in its slice by itself: it is evicted, and gives right
+results all the same.
+"""
 
 import re
 import sys
@@ -37,11 +39,6 @@ class Preemptible(instance.SystemTest):
     def test_storm_by_capacity(self):
         self.storm(config=instance.BY_CAPACITY)
 
-    def test_workers_that_end(self):
-        self.start_daemon("--evict-storm", STORM_US, config=instance.ALWAYS_REWRITTEN + "block_target_us = 1000000\n")
-        self.gpuctl("create-slice", "s")
-        self.assert_right(self.start_program(FEW_ROUNDS, GPUCTL_SLICE="s"), FEW_ROUNDS)
-
     def storm(self, **daemon):
         self.start_daemon("--evict-storm", STORM_US, **daemon)
         self.gpuctl("create-slice", "s")
@@ -65,7 +62,8 @@ class Preemptible(instance.SystemTest):
         self.start_daemon()
         self.gpuctl("create-slice", "s")
         kernel = self.kernel(self.start_program(1_000_000, GPUCTL_SLICE="s"))
-        self.assertEqual((kernel["form"], kernel["reason"]), ("persistent", "written preemptible by hand"))
+        self.assertEqual(kernel["form"], "persistent")
+        self.assertTrue(kernel["reason"].startswith("all constructs understood"), kernel)
         self.assertTrue(re.match(r"_Z4blur", kernel["name"]), kernel)
         self.assertGreater(kernel["registers"], 0)
 
@@ -88,13 +86,6 @@ class Preemptible(instance.SystemTest):
 
     def test_slice_without_daemon(self):
         self.assert_right(self.start_program(3, GPUCTL_SLICE="s"), 3)
-
-    def test_what_the_interface_promises(self):
-        self.start_daemon("--evict-storm", STORM_US)
-        self.gpuctl("create-slice", "s")
-        for environment in ({"GPUCTL_SLICE": "s"}, {}):
-            program = self.start(instance.CUDA_PROGRAMS / "by_hand", 20, env={**self.env, **environment})
-            self.assertEqual((program.wait(), program.err()), (0, ""), program.out())
 
 
 if __name__ == "__main__":

@@ -114,28 +114,6 @@ class Demand(instance.SystemTest):
                 self.assert_held(shell, kind, 0, *SHORT)
                 self.assertEqual(self.usage("held", shell.pid)["block_tasks"], before)
 
-    def test_a_maximum_of_zero_holds_kernels_written_by_hand(self):
-        """Also where they run as ordinary ones, because they are short."""
-        self.start_daemon(config=ALL_SHORT)
-        self.gpuctl("create-slice", "held", "--max", MOST)
-        self.gpuctl("create-slice", "other")
-        program = self.start(
-            instance.CUDA_PROGRAMS / "preemptible",
-            1_000_000,
-            env={**self.env, "GPUCTL_SLICE": "held", "SOFTGPU_WARP_INSTRUCTION_NS": "0"},
-        )
-        other = self.start_bench("other", *OTHER)
-        self.wait_for_launches("held", program)
-        self.gpuctl("set", "held", "max=0")
-        self.wait_for_launches("other", other)  # what had begun has ended
-        before = self.usage("held", program.pid)["launches"]
-        self.wait_for_launches("other", other)
-        usage = self.usage("held", program.pid)
-        self.assertEqual((usage["launches"], usage["granted"]), (before, 0))
-        self.assertGreater(usage["demand"], 0)
-        self.gpuctl("set", "held", "max=none")
-        self.wait_for_launches("held", program)
-
 
 if __name__ == "__main__":
     instance.main()

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define GPUSLICE_VERSION 3
+#define GPUSLICE_VERSION 4
 
 typedef enum gpuslice_error {
   GPUSLICE_OK = 0,
@@ -64,32 +64,6 @@ int gpuslice_stream_latency_critical(void* stream, int on);
  * level stays until the stream is destroyed, and counts from the stream's next launch. It moves no other program back.
  * Since version 3. */
 int gpuslice_stream_priority(void* stream, int level);
-
-/* The version of the interface between the library and kernels made with <gpuslice/device.cuh>. Compiled kernels depend
- * on it. */
-#define GPUSLICE_DEVICE_ABI 6
-
-/* A launch of a kernel that is written preemptible by hand. */
-typedef struct gpuslice_launch_config {
-  uint32_t abi;          /* GPUSLICE_DEVICE_ABI, as the kernel was compiled */
-  uint32_t grid[3];      /* block-tasks, fewer than 2^31 in all; an ordinary kernel would have as many thread blocks */
-  uint32_t block[3];     /* threads of a block */
-  uint32_t shared_bytes; /* dynamic shared memory of a block */
-  void* stream;          /* a CUstream or cudaStream_t of the current context; null: the legacy default stream */
-} gpuslice_launch_config;
-
-/* Launches a kernel whose first parameter is a gpuslice::launch_args (<gpuslice/device.cuh>) and whose body is a
- * for_each_block_task(), in the current context. `function` is a CUfunction or cudaFunction_t. `params` holds a pointer
- * to the value of each further parameter, as for cuLaunchKernel; it may be null if there is none. Nothing is kept.
- *
- * As the program's slice allows, the launch is evicted, shrunk and grown while it runs. In a program of no slice, and
- * in a captured stream, it is an ordinary launch. It returns once the launch is in the stream; it waits where
- * cuLaunchKernel would, and while 384 launches are outstanding in the stream.
- *
- * Returns 0; GPUSLICE_ERROR_INVALID when something is null, `abi` is not that of the library, or the kernel has no such
- * first parameter; GPUSLICE_ERROR_NO_MEMORY; or, positive, the driver's CUresult. A driver older than CUDA 12.4 cannot
- * describe parameters: CUDA_ERROR_NOT_SUPPORTED. */
-int gpuslice_launch(void* function, const gpuslice_launch_config* config, void** params);
 
 /* One line of English for a gpuslice_error. Never null; static. */
 const char* gpuslice_error_string(int error);
