@@ -156,7 +156,8 @@ struct LaunchArgs {
   /// Block-tasks per claim: the lower bound, at least 1, in the upper half; the upper bound in the lower half.
   std::uint32_t chunk;
   std::uint32_t taper;        ///< a claim takes (total - next) >> taper block-tasks, within those bounds
-  std::uint32_t quick_below;  ///< a claim that begins below this number takes the upper bound, and is no worker's last
+  /// A claim that begins below this number takes the upper bound, has all of its block-tasks, and is no worker's last.
+  std::uint32_t quick_below;
   std::uint32_t workers;      ///< workers of the in-stream grid; the same value in the agent's grids
   /// Worker w of the in-stream grid has this many block-tasks without a claim, from w * first on; 0: none.
   std::uint32_t first;

@@ -111,8 +111,11 @@ void set_workers(LaunchArgs& args, std::uint32_t workers, bool first_given) {
   args.workers = workers;
   args.first = first_given ? std::clamp(args.total >> args.taper, least, most) : 0;
   args.given = args.first * workers;
+  // A quick claim does not look whether its block-tasks exist: of the last group of a strided launch some do not,
+  // however few workers there are now.
+  const std::uint64_t group = args.order == 0 ? 0 : std::uint64_t{1} << ((args.order & 0xff) + (args.order >> 8));
   const std::uint64_t at_the_end =
-      std::max(std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0);
+      std::max({std::uint64_t{most} * workers, most > least ? std::uint64_t{most} << args.taper : 0, group});
   args.quick_below = at_the_end < args.total ? args.total - static_cast<std::uint32_t>(at_the_end) : 0;
 }
 

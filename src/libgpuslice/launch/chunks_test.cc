@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "ptx/persistent_abi.h"
@@ -116,6 +117,30 @@ TEST(Chunks, OfGridsOfTwoDimensionsGoOnTogether) {
   }
   EXPECT_EQ(plan_chunks({300, 200, 2}, 1'600, 1056, 20'000).run_bits, 0u);
   EXPECT_EQ(plan_chunks({60'000, 1, 1}, 1'600, 1056, 20'000).step_bits, 0u);
+}
+
+/// With fewer workers than the GPU holds too: the grant may be anything.
+TEST(Chunks, AQuickClaimHasAllOfItsBlockTasks) {
+  int quick = 0;
+  for (const std::uint32_t height : {19u, 64u, 201u}) {
+    for (std::uint32_t width = 30; width < 60; ++width) {
+      const std::array<std::uint32_t, 3> grid = {width, height, 1};
+      for (const std::uint32_t fixed : {2u, 4u, 8u}) {
+        const Chunks chunks = plan_chunks(grid, 100, 64, 1e9, fixed);
+        for (const std::uint32_t workers : {1u, 8u, 40u, 64u}) {
+          gpuctl::ptx::LaunchArgs args = lay_out(grid, chunks);
+          set_workers(args, workers, false);
+          for (std::uint32_t at = 0; at < args.quick_below; at += chunks.most, ++quick) {
+            const std::uint32_t number = at >> chunks.run_bits, step = 1u << chunks.step_bits;
+            const std::uint32_t first =
+                (number >> chunks.step_bits << (chunks.step_bits + chunks.run_bits)) + number % step;
+            ASSERT_LT(first + (chunks.most - 1) * step, args.tasks) << width << 'x' << height << ' ' << workers;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(quick, 10'000);
 }
 
 TEST(Chunks, CanBeFixed) {
