@@ -1,26 +1,20 @@
-// Launches. Packs the parameters and tries the persistent form. Launches that cannot have it go to the driver
-// unchanged.
-#include <algorithm>
-
+// Launches, as the driver is asked for them: what goes as it came, and else in which form and where it goes
+// (launch/choose_form.h).
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/client/told_sms.h"
 #include "libgpuslice/driver/capture.h"
 #include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/kernels/co_residency.h"
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/kernels/launch_params.h"
-#include "libgpuslice/kernels/own_cluster.h"
-#include "libgpuslice/kernels/program_parameters.h"
 #include "libgpuslice/kernels/whole_grid.h"
-#include "libgpuslice/launch/issue.h"
+#include "libgpuslice/launch/choose_form.h"
 #include "libgpuslice/launch/opaque_launch.h"
 #include "libgpuslice/launch/repeated.h"
 #include "libgpuslice/memory/memory_reserve.h"
 #include "libgpuslice/modules/first_launch.h"
-#include "libgpuslice/process/debug.h"
 #include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
@@ -31,13 +25,6 @@ namespace gpuslice {
 namespace {
 
 constexpr char kNothingInForce[] = "while nothing is in force for its slice";
-constexpr char kByParts[] = "while no SM has to be given back";
-
-/// The driver refuses larger grids, but would accept the grid of a persistent form. The limits are the same on every
-/// architecture.
-bool fits_grid_limits(const LaunchConfig& config) {
-  return config.grid[0] <= 0x7fffffff && config.grid[1] <= 65535 && config.grid[2] <= 65535;
-}
 
 /// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing
 /// has to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache
@@ -51,8 +38,7 @@ bool fits_grid_limits(const LaunchConfig& config) {
     return false;
   const gpuctl::ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = gpuctl::ipc::load(grant.flags);
-  if (!gpuctl::ipc::is_free(flags) || !Activity::leaves_time_slices(grant) ||
-      !StreamPriorities::follows(stream, flags))
+  if (!gpuctl::ipc::is_free(flags) || !Activity::leaves_time_slices(grant) || !StreamPriorities::follows(stream, flags))
     return false;
   const RecentKernel* known = Kernels::find_recent(function);
   if (!known) return false;
@@ -76,53 +62,6 @@ bool fits_grid_limits(const LaunchConfig& config) {
   if (g_launch_words.one_device.load(std::memory_order_relaxed)) [[likely]]
     return goes_as_it_came_to(0, function, stream, blocks);
   return goes_as_it_came_to_current(function, stream, blocks);
-}
-
-/// `why`: as for Context::launch(). `original`: the launch in its original form.
-Context::Outcome launch_managed(Context* context, KernelInfo* kernel, LaunchConfig&& config,
-                                const Opaque::Launch& original, void** params, void** extra, CUresult* result,
-                                const char** why) {
-  if (!kernel || !kernel->persistent || !config.threads() || !fits_grid_limits(config))
-    return Context::Outcome::kCannot;
-  if (context && context->goes_by_parts(config.stream, original)) {
-    *why = kByParts;
-    return Context::Outcome::kCannot;
-  }
-  if (!fits_whole_warps(*kernel, config.grid, config.block)) return Context::Outcome::kCannot;
-  Instance* instance = context ? context->instance_of(*kernel) : nullptr;
-  std::vector<std::byte> block;
-  if (!instance || !pack(*kernel, params, extra, block)) return Context::Outcome::kCannot;
-  if (kernel->sliced)
-    return context->launch_in_subgrids(*instance, std::move(config), std::move(block), original, result, why);
-  return context->launch(*instance, std::move(config), std::move(block), result, why);
-}
-
-/// The fewest SMs on which blocks that wait for each other can run.
-std::uint32_t least_sms(const CoResidency& co_residency, CUfunction function, std::uint32_t threads,
-                        std::uint32_t shared) {
-  int per_sm = 0;
-  const auto ask = driver().cuOccupancyMaxActiveBlocksPerMultiprocessor;
-  if (!co_residency) return 0;
-  if (!ask || ask(&per_sm, function, static_cast<int>(threads), shared) != CUDA_SUCCESS || per_sm < 0) per_sm = 0;
-  return sms_for(co_residency, static_cast<std::uint64_t>(per_sm));
-}
-
-/// The fewest SMs for a launch that does not say that its blocks wait for each other.
-std::uint32_t least_for_whole_grid(const Context& context, KernelInfo* kernel, WholeGrid grid) {
-  const GrantView& view = context.view();
-  if (!blocks_may_wait(kernel)) return 0;
-  grid.sms = view.sms();
-  grid.told = ToldSms::get().told(view.device_index(), view.sms());
-  // Each SM has room for one block at least. Where that is enough the driver need not be asked.
-  return grid.blocks <= view.part().count ? static_cast<std::uint32_t>(grid.blocks) : least_sms_of(kernel, grid);
-}
-
-/// Why a kernel with a persistent form was launched in its original form, as the text that follows
-/// "launched" in `gpuctl explain`.
-const char* why_original(const CoResidency& co_residency, bool takes_attributes, const char* said) {
-  if (co_residency) return co_residency.how;
-  if (!takes_attributes) return "with attributes its other form cannot have";
-  return said ? said : "with blocks its other form cannot have";
 }
 
 /// Makes a kernel known that the program did not look up by name (cuFFT launches such kernels), from what the driver
@@ -178,44 +117,9 @@ template <class Plain>
     if (kernel && kernel->background && !kernel->persistent) kernel->background->load_if_idle();
     load_before_first_launch(kernel, function);
     if (kernel) kernel->count_launch();
-    const std::uint32_t threads = config.threads(), shared = config.shared;
-    CUresult result = CUDA_SUCCESS;
-    const char* why = nullptr;
-    const bool has_form = kernel && kernel->persistent;
-    Opaque::Launch asked{.blocks = blocks,
-                         .name = kernel ? kernel->name.c_str() : "a kernel",
-                         .kernel = kernel,
-                         .threads = threads,
-                         .shared = shared,
-                         .decided = context ? context->view().version() : GrantView::Version{}};
-    const bool taken = take_attributes(attributes, count, config.attributes);
-    if (taken && priority)
-      config.attributes =
-          with_priority(config.attributes.data(), static_cast<unsigned>(config.attributes.size()), *priority);
-    const Context::Outcome outcome =
-        taken ? launch_managed(context, kernel, std::move(config), asked, params, extra, &result, &why)
-              : Context::Outcome::kCannot;
-    if (outcome == Context::Outcome::kLaunched) return result;
-    if (context && kernel && context->view().jobs() != gpuctl::ipc::kNoJobs)
-      asked.input_bytes = input_bytes(context->view(), program_parameters(*kernel, function, params, extra));
-    if (outcome == Context::Outcome::kOriginalForm) {
-      asked.confine = false;
-      return launch_opaque(context, kernel, stream, asked, original);
-    }
-    CoResidency co_residency = co_residency_of(attributes, count, blocks);
-    if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
-    asked.least = co_residency ? least_sms(co_residency, function, threads, shared)
-                  : context    ? least_for_whole_grid(*context, kernel, {function, blocks, threads, shared})
-                               : 0;
-    if (kernel && kernel->stuck) asked.confine = false;
-    asked.cluster = co_residency.cluster;
-    // One with another form has none of its own.
-    if (kernel && !has_form && context && context->opaque().by_pairs())
-      asked.cluster = std::max<std::uint64_t>(asked.cluster, own_cluster(*kernel, function));
-    if (context) context->count_original_launch();
-    result = launch_opaque(context, kernel, stream, asked, original);
-    if (result != CUDA_SUCCESS) debug("launch of %s in its original form refused: %d", asked.name, result);
-    return result;
+    const Form form =
+        choose_form(context, kernel, {function, std::move(config), attributes, count, priority, params, extra});
+    return form.result ? *form.result : launch_opaque(context, kernel, stream, form.original, original);
   });
 }
 

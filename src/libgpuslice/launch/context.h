@@ -71,12 +71,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Outcome launch_in_subgrids(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params,
                              const Opaque::Launch& original, CUresult* result, const char** why);
 
-  /// Whether the launch keeps its original form because it can be confined to the client's SMs, and nobody takes these
-  /// away (is_confined). May wait for a grant, and make the part of the GPU for it.
-  bool goes_by_parts(CUstream stream, const Opaque::Launch& launch) {
-    return gpuctl::ipc::is_confined(view().mode()) && state_.opaque.confines(stream, launch);
-  }
-
   /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `original`: its
   /// other kernels, as one launch in original form; without blocks there are none. `branches`: some of the candidates
   /// may run at the same time. If any kernel has its original form, the launch waits for a grant. Calls `arm(number,

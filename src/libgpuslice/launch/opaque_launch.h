@@ -7,6 +7,7 @@
 #include "libgpuslice/kernels/kernels.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/repeated.h"
+#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 
@@ -32,7 +33,10 @@ CUresult launch_opaque(Context* context, KernelInfo* kernel, CUstream stream, co
   if (refused && result != CUDA_SUCCESS) result = plain(turn.anywhere("it does not run on those granted"));
   // A launch that the driver refuses everywhere has an error of its own.
   if (in_pairs && result == CUDA_SUCCESS) context->opaque().refused_in_pairs();
-  if (result != CUDA_SUCCESS) turn.give_up();
+  if (result != CUDA_SUCCESS) {
+    turn.give_up();
+    debug("launch of %s in its original form refused: %d", launch.name, result);
+  }
   if (result == CUDA_SUCCESS && !refused && turn.confined() && launch.decided.page && kernel && launch.cluster == 1)
     RepeatedLaunches::note(*context, turn.lane(), launch, turn.suspect());
   if (kernel) {
