@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "sched/time.h"
+#include "sched/instants.h"
 
 namespace gpuctl::sched {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sched/capsm.h"
-#include "sched/time.h"
+#include "sched/instants.h"
 
 namespace gpuctl::sched {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sched/capsm.h"
-#include "sched/time.h"
+#include "sched/instants.h"
 
 namespace gpuctl::sched {
 

@@ -1,4 +1,4 @@
-// Time, as policies and metrics count it.
+// Durations and instants, as policies and metrics count them. (A time.h here would hide that of the system.)
 #pragma once
 
 #include <chrono>
