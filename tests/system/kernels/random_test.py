@@ -49,6 +49,9 @@ class Random(instance.SystemTest):
             expected = self.plain(batch)
             self.compare(batch, "rewritten", expected)
             evictions += self.compare(batch, "evicted", expected, ("--evict-storm", STORM_US), SLOWLY_NS)
+            evictions += self.compare(
+                batch, "claimed at once", expected, ("--evict-storm", STORM_US), SLOWLY_NS, config=instance.ALL_SHORT
+            )
             by_capacity = {"config": instance.BY_CAPACITY}
             evictions += self.compare(
                 batch, "evicted by capacity", expected, ("--evict-storm", STORM_US), SLOWLY_NS, **by_capacity
