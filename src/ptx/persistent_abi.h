@@ -155,10 +155,10 @@ struct LaunchArgs {
   std::uint32_t grid_z;
   /// Block-tasks per claim: the lower bound, at least 1, in the upper half; the upper bound in the lower half.
   std::uint32_t chunk;
-  std::uint32_t taper;        ///< a claim takes (total - next) >> taper block-tasks, within those bounds
+  std::uint32_t taper;  ///< a claim takes (total - next) >> taper block-tasks, within those bounds
   /// A claim that begins below this number takes the upper bound, has all of its block-tasks, and is no worker's last.
   std::uint32_t quick_below;
-  std::uint32_t workers;      ///< workers of the in-stream grid; the same value in the agent's grids
+  std::uint32_t workers;  ///< workers of the in-stream grid; the same value in the agent's grids
   /// Worker w of the in-stream grid has this many block-tasks without a claim, from w * first on; 0: none.
   std::uint32_t first;
   std::uint32_t given;       ///< first * workers

@@ -43,8 +43,8 @@ struct ClientState {
   bool under_policy = false;                 ///< it takes turns under a policy for jobs
   bool latest = false;                       ///< it had demand when any client of the device last had
   Settled settled;
-  sched::Due credit = 0;                     ///< sched::TurnAccount::credit
-  sched::Footprint footprint;                ///< of its kernels, where kernels share each SM
+  sched::Due credit = 0;       ///< sched::TurnAccount::credit
+  sched::Footprint footprint;  ///< of its kernels, where kernels share each SM
 };
 
 struct DeviceInputs {
@@ -61,8 +61,8 @@ struct ClientOutcome {
   std::uint32_t reserve = 0;  ///< Grant::reserve
   bool alone = false;         ///< ipc::kAlone
   bool latest = false;        ///< ClientState::latest from now on
-  /// How its kernels run. If it is free it may use the whole device beside all others, and its grant is what others keep
-  /// clear of.
+  /// How its kernels run. If it is free it may use the whole device beside all others, and its grant is what others
+  /// keep clear of.
   ipc::Mode mode = ipc::Mode::workers;
   sched::Footprint footprint;  ///< ClientState::footprint, with what is kept for it
 

@@ -124,7 +124,8 @@ CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream, cons
   const bool all_original =
       of_.refused || std::ranges::none_of(of_.kernels, [](const GraphKernel& k) { return k.instance != nullptr; });
   CUgraphExec copy = nullptr;
-  if (all_original || gpuctl::ipc::is_confined(context.view().mode())) copy = confined_.choose(context, stream, original);
+  if (all_original || gpuctl::ipc::is_confined(context.view().mode()))
+    copy = confined_.choose(context, stream, original);
   if (!copy) confined_.leave(stream);
   note_where(copy != nullptr);
   return copy;

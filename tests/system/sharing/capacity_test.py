@@ -47,7 +47,8 @@ class Capacity(instance.SystemTest):
             program.wait_started()
         self.wait_blocks([(a, PER_SM * 4 // instance.SMS), (b, PER_SM * 2 // instance.SMS)])
         said = self.gpuctl("explain", a.pid).stdout
-        self.assertIn(f"max; mode capacity: rewritten kernels share each of {instance.SMS} SMs, and have the capacity of 4", said)
+        how = f"rewritten kernels share each of {instance.SMS} SMs, and have the capacity of 4"
+        self.assertIn("max; mode capacity: " + how, said)
         self.assertRegex(said, r"persistent .* 4 of 8 .* work ")
         self.assertIn("4 (50 % of each)", self.gpuctl("show", "a").stdout)
         for of_a, of_b in ((2, 6), (5, 3), (1, 1)):

@@ -1,5 +1,5 @@
-"""From each mode of a program to each other one, in the middle of a kernel: what becomes of that kernel, and how the next
-one runs (docs/architecture.md, "Modes"). All results are right."""
+"""From each mode of a program to each other one, in the middle of a kernel: what becomes of that kernel, and how the
+next one runs (docs/architecture.md, "Modes"). All results are right."""
 
 import itertools
 
