@@ -45,13 +45,15 @@ struct Policy {
 /// All rows. The first is the default and the one that divides SMs.
 std::span<const Policy> policies();
 
+/// Those that administrators choose from; `help` says what each is for.
+std::span<const Policy> offered_policies();
+/// The others: accepted everywhere, to repeat the figures of papers.
+std::span<const Policy> policies_of_papers();
+
 /// Null when there is no policy of that name.
 const Policy* find_policy(std::string_view name);
 
-/// "share, ..." for error messages and help: what a slice can have.
+/// "share, ...; of papers: fcfs, ..." for error messages and help: what a slice can have, and make_job_policy can make.
 std::string policy_names();
-
-/// "fcfs, ...": what make_job_policy can make.
-std::string job_policy_names();
 
 }  // namespace gpuctl::sched

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <span>
 
 #include "base/slice_settings.h"
 #include "gpuctl/line/settings.h"
@@ -132,6 +133,31 @@ TEST(Documents, TheCompletionKnowsEverySetting) {
   EXPECT_TRUE(contains(completion, "keys=\"" + keys + "\"\n")) << keys;
   EXPECT_TRUE(contains(completion, "--reserve-mode) COMPREPLY=($(compgen -W \"" + modes + "\"")) << modes;
   EXPECT_EQ(slice_setting("reserve_mode").argument, replaced(modes, " ", "|"));
+}
+
+std::string names_of(std::span<const sched::Policy> policies, const std::string& between) {
+  std::string names;
+  for (const sched::Policy& policy : policies) names.append(names.empty() ? "" : between).append(policy.name);
+  return names;
+}
+
+TEST(Documents, ThePoliciesThatAreOfferedComeFirstAndSayWhatForAndTheOthersHaveAHeadingOfTheirOwn) {
+  const std::string completion = text_of("src/gpuctl/completion/gpuctl");
+  EXPECT_TRUE(contains(completion, "policies=\"" + names_of(sched::offered_policies(), " ") + "\"\n"));
+  const std::string help = policy_help(), manual = text_of("man/gpuctl.toml.5"), page = text_of("docs/policies.md");
+  const std::size_t of_papers = manual.find("\nThese are accepted too, to repeat the figures of papers:\n");
+  ASSERT_NE(of_papers, std::string::npos);
+  const std::size_t page_of_papers = page.find("\n## Policies of papers\n");
+  ASSERT_NE(page_of_papers, std::string::npos);
+  for (const sched::Policy& policy : sched::policies()) {
+    const std::string name(policy.name), what(policy.help);
+    const bool offered = &policy < sched::policies_of_papers().data();
+    EXPECT_EQ(what.starts_with("for "), offered) << name;
+    EXPECT_EQ(help.find("\n  " + name + " ") < help.find("\nPolicies of papers"), offered) << name;
+    EXPECT_EQ(manual.find("\n.It Cm " + name + "\n") < of_papers, offered) << name;
+    EXPECT_EQ(page.find("\n| `" + name + "` |") < page_of_papers, offered) << name;
+    EXPECT_TRUE(!offered || contains(page, what.substr(0, what.find(" (")))) << what;
+  }
 }
 
 TEST(Documents, TheManualHasEveryPolicyAndItsOptions) {

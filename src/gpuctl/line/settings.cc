@@ -103,11 +103,10 @@ std::string policy_help() {
     help += '\n' + line + std::string(policy.help);
     if (!policy.options.empty()) help += "; " + std::string(policy.options);
   };
-  for (const sched::Policy& policy : sched::policies())
-    if (policy.divide != nullptr) add(policy);
-  help += "\nPolicies for jobs, one at a time on a GPU but for sim; options as in hpf:spatial:protect_ms=50:";
-  for (const sched::Policy& policy : sched::policies())
-    if (policy.divide == nullptr) add(policy);
+  std::ranges::for_each(sched::offered_policies(), add);
+  help += "\nPolicies of papers, to repeat their figures:";
+  std::ranges::for_each(sched::policies_of_papers(), add);
+  help += "\nUnder each but share and sim programs take turns on a GPU. Options as in hpf:spatial:protect_ms=50.";
   return help;
 }
 

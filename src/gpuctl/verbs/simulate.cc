@@ -115,7 +115,7 @@ Action declare_simulate(Arguments& arguments) {
   arguments.add("WORKLOAD", options->workload, "TOML file that describes devices and applications").required();
   arguments
       .add("--policy", options->policies,
-           "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + sched::job_policy_names())
+           "Policies to compare, each NAME or NAME:OPTION=VALUE:...; names: " + sched::policy_names())
       .value("POLICY[,POLICY...]")
       .required();
   arguments.add("--seeds", options->seeds, "Runs per policy, each with other random numbers (as the workload says)")

@@ -9,27 +9,33 @@ namespace gpuctl::sched {
 
 namespace {
 constexpr std::array kPolicies{
-    Policy{"share", "side by side: reserves first, the rest by weight up to max and demand", "", divide_share,
-           make_share},
-    Policy{"fcfs", "first come, first served to completion: what the hardware does by itself", "", nullptr, make_fcfs},
-    Policy{"hpf", "highest priority first, shortest remaining time inside a priority (FLEP)",
+    Policy{"share", "for programs that may run side by side: reserves first, the rest by weight up to max and demand",
+           "", divide_share, make_share},
+    Policy{"srt", "for the least mean time of launches: the shortest remaining time goes first",
+           "protect_ms=0 streams=0", nullptr, make_srt},
+    Policy{"frs", "for programs that are to be slowed down alike: the most slowed down goes first (FRS)",
+           "quantum_ms=1 streams=0", nullptr, make_frs},
+    Policy{"ffs", "for parts of the time by weight, at a bounded cost of evictions (FLEP)",
+           "max_overhead=0.1 streams=0", nullptr, make_ffs},
+    Policy{"dprr", "for priorities under which nobody starves: they rise while a program waits (EffiSha)", "streams=0",
+           nullptr, make_dprr},
+    Policy{"hpf", "for priorities that always win; of equal ones the shortest remaining time goes first (FLEP)",
            "spatial=0 extra=0 protect_ms=0 streams=0", nullptr, make_hpf},
-    Policy{"ffs", "weighted round robin with bounded preemption overhead (FLEP)", "max_overhead=0.1 streams=0", nullptr,
-           make_ffs},
+
+    // From here on those with which papers are repeated.
+    Policy{"fcfs", "first come, first served to completion: what the hardware does by itself", "", nullptr, make_fcfs},
     Policy{"piv", "highest priority first, each to completion unless a higher one comes (EffiSha)",
            "protect_ms=0 streams=0", nullptr, make_piv},
-    Policy{"dprr", "round robin with priorities that rise while waiting (EffiSha)", "streams=0", nullptr, make_dprr},
-    Policy{"sjf", "shortest job first", "protect_ms=0 to_end=0 streams=0", nullptr, make_sjf},
-    Policy{"srt", "shortest remaining time first", "protect_ms=0 streams=0", nullptr, make_srt},
-    Policy{"rr", "round robin", "quantum_ms=1 streams=0", nullptr, make_rr},
-    Policy{"cfs", "equal parts of an epoch, the longest waiting first", "epoch_ms=4 streams=0", nullptr, make_cfs},
-    Policy{"frs", "the most slowed down first, until slowdowns are equal (FRS)", "quantum_ms=1 streams=0", nullptr,
-           make_frs},
-    Policy{"smith", "least sum of a power of the slowdowns: responsive and fair", "power=6 quantum_ms=1 streams=0",
-           nullptr, make_smith},
+    Policy{"sjf", "shortest job first (FRS)", "protect_ms=0 to_end=0 streams=0", nullptr, make_sjf},
+    Policy{"rr", "round robin (FRS)", "quantum_ms=1 streams=0", nullptr, make_rr},
+    Policy{"cfs", "equal parts of an epoch, the longest waiting first (FRS)", "epoch_ms=4 streams=0", nullptr,
+           make_cfs},
+    Policy{"smith", "least sum of a power of the slowdowns, beside FRS", "power=6 quantum_ms=1 streams=0", nullptr,
+           make_smith},
     Policy{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25 trial=1",
            nullptr, make_sim, true},
 };
+constexpr std::size_t kOffered = 6;
 
 std::string names_of(std::span<const Policy> policies) {
   std::string names;
@@ -42,6 +48,14 @@ std::span<const Policy> policies() {
   return kPolicies;
 }
 
+std::span<const Policy> offered_policies() {
+  return policies().first(kOffered);
+}
+
+std::span<const Policy> policies_of_papers() {
+  return policies().subspan(kOffered);
+}
+
 const Policy* find_policy(std::string_view name) {
   for (const Policy& policy : kPolicies)
     if (policy.name == name) return &policy;
@@ -49,11 +63,7 @@ const Policy* find_policy(std::string_view name) {
 }
 
 std::string policy_names() {
-  return names_of(kPolicies);
-}
-
-std::string job_policy_names() {
-  return names_of(std::span(kPolicies).subspan(1)) + ", " + std::string(kPolicies.front().name);
+  return names_of(offered_policies()) + "; of papers: " + names_of(policies_of_papers());
 }
 
 }  // namespace gpuctl::sched

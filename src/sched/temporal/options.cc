@@ -98,7 +98,7 @@ Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, Policy
   const std::string_view name = name_in(text);
   const std::string where = "policy " + quoted(name) + ": ";
   const Policy* policy = find_policy(name);
-  if (policy == nullptr) return fail(where + "unknown; one of " + job_policy_names());
+  if (policy == nullptr) return fail(where + "unknown; one of " + policy_names());
   auto made = make(*policy, text, std::move(inputs));
   if (!made) return fail(where + made.error().message);
   return made;

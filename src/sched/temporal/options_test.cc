@@ -26,7 +26,7 @@ TEST(JobPolicies, HaveDistinctNamesAndCanBeMadeWithTheirDefaults) {
 
 TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {
   auto message = [](const char* text) { return make_job_policy(text).error().message; };
-  EXPECT_NE(message("fifo").find("policy \"fifo\": unknown; one of fcfs, hpf"), std::string::npos);
+  EXPECT_NE(message("fifo").find("policy \"fifo\": unknown; one of share, srt"), std::string::npos);
   EXPECT_EQ(message("rr:epoch_ms=1"), "policy \"rr\": no option \"epoch_ms\"; it has quantum_ms, streams");
   EXPECT_EQ(message("rr:quantum_ms=0"),
             "policy \"rr\": option quantum_ms must be a number from 0.05 to 10000, not \"0\"");

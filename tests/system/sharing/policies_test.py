@@ -125,7 +125,7 @@ class Policies(instance.SystemTest):
     def test_what_is_not_a_policy_is_refused(self):
         self.start_daemon()
         for text, said in (
-            ("nosuch", "known: share, fcfs, hpf"),
+            ("nosuch", "known: share, srt, frs, ffs, dprr, hpf; of papers: fcfs"),
             ("hpf:spatial=2", "from 0 to 1"),
             ("rr:epoch_ms=3", "no option"),
             ("sim:refine_ms=x", "from 0 to 10000"),
