@@ -70,7 +70,7 @@ class Daemon:
         self.socket = scratch / "io.gpuctl"
         self.environment = {**os.environ, "SOFTGPU_TABLE": str(scratch / "softgpu"), "SOFTGPU_SMS": str(SMS)}
         config = scratch / "gpuctl.toml"
-        config.write_text("[daemon]\nalways_preemptible = true\n")
+        config.write_text("daemon.always_preemptible = true\n")
         command = [build / "src/gpuctld/gpuctld", "--socket", self.socket, "--state", scratch / "state",
                    "--software-gpu", "--config", config]  # fmt: skip
         self.process = subprocess.Popen(command, env=self.environment, stderr=subprocess.DEVNULL)

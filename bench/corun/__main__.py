@@ -72,7 +72,7 @@ def parse():
     parser.add_argument(
         "--configurations",
         metavar="NAME[:KEY=VALUE],...",
-        help="KEY: of [daemon] in gpuctl.toml, or reserve, a part of the SMs",
+        help="KEY: of [daemon] or [lab] in gpuctl.toml, or reserve, a part of the SMs",
     )
     parser.add_argument(
         "--pairs",

@@ -3,7 +3,10 @@ programs set no priorities themselves.
 """
 
 import dataclasses
+import pathlib
+import re
 
+SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "etc/gpuctl.toml"
 TIME_SLICED, MPS = "time-sliced", "mps"
 ALONE, STOCK, OURS = "alone", "stock", "ours"
 RESERVE = "RESERVE"  # stands for the SMs of the workload's reserve
@@ -29,7 +32,7 @@ class Configuration:
     ls_slice: tuple = ()  # options of gpuctl create-slice
     batch_slice: tuple = ()
     policy: str = ""  # of the root slice
-    daemon: tuple = ()  # lines of section [daemon] of gpuctl.toml
+    daemon: tuple = ()  # lines of gpuctl.toml
     plain: tuple = ()  # of "ls" and "batch": those outside of gpuctl, to see which side of a pair costs what
 
 
@@ -152,9 +155,9 @@ CONFIGURATIONS = {
 
 
 def with_changes(name):
-    """The configuration of a name, or of NAME:KEY=VALUE: with a key of section [daemon] of gpuctl.toml, or with another
-    `reserve`, as a part of the SMs, to try values beside each other. More keys follow in the same way. KeyError: there
-    is none; ValueError: it has no daemon or no reserve, or a key no value.
+    """The configuration of a name, or of NAME:KEY=VALUE: with a key of [daemon] or [lab] of gpuctl.toml, or with
+    another `reserve`, as a part of the SMs, to try values beside each other. More keys follow in the same way.
+    KeyError: there is none; ValueError: it has no daemon or no reserve, or a key no value.
     """
     name, *keys = name.split(":")
     configuration = CONFIGURATIONS[name]
@@ -172,7 +175,7 @@ def with_changes(name):
                 raise ValueError(f"{name} has no reserve to change")
             ls_slice = tuple(OfSms(part_of_sms(name, value)) if option == RESERVE else option for option in ls_slice)
         else:
-            lines.append(f"{key} = {value}")
+            lines.append(f"{table_of(key)}.{key} = {value}")
     return dataclasses.replace(
         configuration,
         name=":".join((name, *keys)),
@@ -180,6 +183,12 @@ def with_changes(name):
         daemon=tuple(lines),
         ls_slice=ls_slice,
     )
+
+
+def table_of(key):
+    """The shipped file has all keys of [daemon]; any other is one of [lab] (bench/lab.md)."""
+    section = SHIPPED.read_text().partition("[daemon]")[2].partition("[[")[0]
+    return "daemon" if re.search(rf"^#?{re.escape(key)} =", section, re.MULTILINE) else "lab"
 
 
 def part_of_sms(name, value):

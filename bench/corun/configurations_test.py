@@ -12,10 +12,15 @@ class ConfigurationsTest(unittest.TestCase):
     def test_keys_of_the_daemon_and_another_reserve(self):
         changed = with_changes("ours-strict:reserve=0.125:reserve_by_parts=false")
         self.assertEqual(changed.name, "ours-strict:reserve=0.125:reserve_by_parts=false")
-        self.assertEqual(changed.daemon, ("reserve_by_parts = false",))
+        self.assertEqual(changed.daemon, ("lab.reserve_by_parts = false",))
         self.assertIn(OfSms(0.125), changed.ls_slice)
         self.assertNotIn(RESERVE, changed.ls_slice)
         self.assertIn(RESERVE, CONFIGURATIONS["ours-strict"].ls_slice)
+
+    def test_keys_of_the_shipped_file_are_the_daemons(self):
+        changed = with_changes("ours-priority:always_preemptible=true:latency_target_us=1")
+        self.assertEqual(changed.daemon, ("daemon.always_preemptible = true", "lab.latency_target_us = 1"))
+        self.assertEqual(with_changes("ours-strict:weight=1").daemon, ("lab.weight = 1",))
 
     def test_what_cannot_be_changed_is_said(self):
         for name, words in (

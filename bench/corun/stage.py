@@ -120,7 +120,7 @@ class Stage:
         if configuration.kind != OURS:
             yield None, None
             return
-        config = "".join(f"{line}\n" for line in ("[daemon]", *configuration.daemon))
+        config = "".join(f"{line}\n" for line in configuration.daemon)
         with self.lab.gpuctld(config=config, limit_s=DAEMON_LIMIT_S):
             for name, options in (("ls", configuration.ls_slice), ("batch", configuration.batch_slice)):
                 self.create_slice(name, self.slice_options(options, reserve))

@@ -16,10 +16,11 @@ from .client import Connection
 from .program import STARTUP_S, Program
 
 KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
+# Keys of gpuctl.toml, of [daemon] and [lab] (bench/lab.md), written so that texts can be put behind each other.
 # Without it a program for which nothing is in force keeps its kernels in their original form.
-PREEMPTIBLE = "[daemon]\nalways_preemptible = true\n"
-ALWAYS_REWRITTEN = PREEMPTIBLE + "latency_target_us = 1\n"  # short kernels too
-BY_CAPACITY = '[daemon]\nplacement = "capacity"\n'
+PREEMPTIBLE = "daemon.always_preemptible = true\n"
+ALWAYS_REWRITTEN = PREEMPTIBLE + "lab.latency_target_us = 1\n"  # short kernels too
+BY_CAPACITY = 'lab.placement = "capacity"\n'
 PROGRAM_LIMIT_S = 120
 
 

@@ -25,7 +25,7 @@ from .smguard import (
 RESERVES = RESERVE, *OTHER_RESERVES  # the first beside all of the batch kernels
 WHOLE, CAPACITY, FIRST = "whole SMs", "a part of each SM", "a part of each SM and priority"
 SIDES = {  # keys of the configuration, priority of LS, reserves
-    WHOLE: ('[daemon]\nplacement = "sms"\n', 0, RESERVES),
+    WHOLE: ('lab.placement = "sms"\n', 0, RESERVES),
     CAPACITY: (BY_CAPACITY, 0, RESERVES),
     FIRST: (BY_CAPACITY, 50, (RESERVE,)),
 }

@@ -1,5 +1,5 @@
 """FLEP's Figure 17 and EffiSha's Figure 11: what it costs that a kernel can be preempted at all, by workers and by
-kernel slicing (subgrid_us of gpuctl.toml), and how long a preemption takes.
+kernel slicing (subgrid_us of [lab]), and how long a preemption takes.
 
 The kernels are the suite's of those names, at their large size. The overhead is that of a kernel that is never
 preempted: GPU time over that of the original, by turns. A preemption takes all SMs; its latency is the time from the
@@ -140,7 +140,7 @@ def compare(lab, paper, suite, ways):
         suite = [kernel for kernel in suite if kernel in REHEARSAL]
     for way in (WORKERS, *lab.size(ways, REHEARSED_US)):
         found[way] = {}
-        with lab.gpuctld(config=ALWAYS_REWRITTEN + f"subgrid_us = {way}\n"), lab.company():
+        with lab.gpuctld(config=ALWAYS_REWRITTEN + f"lab.subgrid_us = {way}\n"), lab.company():
             lab.gpuctl("create-slice", "s")
             for kernel in suite:
                 if time.monotonic() > until:

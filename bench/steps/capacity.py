@@ -16,13 +16,13 @@ from .side_by_side import rates
 KERNELS = ("binomialOptions", "FDTD3d", "lavaMD", "md5Hash", "nbody", "particleFilter", "tpacf")
 LOW = {"FDTD3d", "particleFilter", "tpacf"}  # issue slot utilization below 50 %, in the paper
 WAYS = {
-    "each SM": 'placement = "capacity"\n',
-    "the SMs": 'placement = "sms"\nreserve_by_parts = false\n',
-    "the SMs, by MPS": 'placement = "sms"\nlimits_by_mps = true\n',
+    "each SM": 'lab.placement = "capacity"\n',
+    "the SMs": 'lab.placement = "sms"\nlab.reserve_by_parts = false\n',
+    "the SMs, by MPS": 'lab.placement = "sms"\nlab.limits_by_mps = true\n',
 }
 PARTS = (1, 2, 4, 6, 8)  # eighths of the GPU
 ALONE_S, PART_S, MEASURE_S = 0.8, 0.4, 1.6
-KEYS = "[daemon]\nlatency_target_us = 1\n"
+KEYS = "lab.latency_target_us = 1\n"
 
 
 def step_capacity(lab):

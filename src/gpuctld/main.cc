@@ -138,7 +138,8 @@ int run(int argc, char** argv) {
   raise_descriptor_limit();
   give_large_blocks_back();
 
-  ConfigOutcome outcome = read_config(options.config, options.config_required);
+  ConfigOutcome outcome =
+      read_config(options.config, options.config_required, options.strict ? Accepted::documented : Accepted::all);
   for (const std::string& note : outcome.notes) log(note);
   for (const std::string& problem : outcome.problems) log(problem);
   if (!outcome.problems.empty()) return 1;

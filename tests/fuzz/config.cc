@@ -16,5 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& problem : outcome.problems) {
     require(problem.starts_with(path + ":"), "a problem names the file");
   }
+  for (const std::string& note : outcome.notes) require(note.starts_with(path + ":"), "a note names the file");
   return 0;
 }

@@ -72,8 +72,7 @@ TEST_F(CommandLine, SetSaysWhomMpsKeepsToAnEarlierMax) {
     daemon_.on("ListSlices", {{"slices", to_json(std::vector{slices_[0], slices_[1], batch})}});
     return gpuctl({"set", "batch", "max=" + (max ? std::to_string(*max) : "none")}).out;
   };
-  const std::string note =
-      "note: MPS keeps 1 program in batch to the earlier max until started again (limits_by_mps in gpuctl.toml(5))\n";
+  const std::string note = "note: MPS keeps 1 program in batch to the earlier max until started again\n";
   EXPECT_EQ(said(std::nullopt), note);
   EXPECT_EQ(said(120), note);
   EXPECT_EQ(said(99), "") << "98 are all pairs of 99";
@@ -99,8 +98,7 @@ TEST_F(CommandLine, SetCountsProgramsOfSlicesBelowThatMpsKeeps) {
   daemon_.on("ListSlices", {{"slices", to_json(std::vector{slices_[0], batch, deep, own, other})}});
   daemon_.on("ListClients", {{"clients", to_json(clients)}});
   EXPECT_EQ(gpuctl({"set", "batch", "max=120"}).out,
-            "note: MPS keeps 2 programs in batch to the earlier max until started again "
-            "(limits_by_mps in gpuctl.toml(5))\n");
+            "note: MPS keeps 2 programs in batch to the earlier max until started again\n");
 }
 
 TEST_F(CommandLine, ListPrintsTheTree) {

@@ -88,8 +88,7 @@ Action declare_rewrite(Arguments& arguments) {
   arguments.add("IN", *in, "PTX, a cubin, a fatbin, an executable, library or object file, or an archive (.a)")
       .required();
   arguments.add("-o,--output", *out, "Write the rewritten PTX here; several modules into a directory").value("OUT");
-  arguments.add_flag("--sliced", *sliced,
-                     "Make sliced forms (subgrid_us in gpuctl.toml) instead of those with workers");
+  arguments.add_flag("--sliced", *sliced, "Make sliced forms, for experiments, instead of those with workers");
   return [in, out, sliced](Context& context) { return run(*in, *out, *sliced, context); };
 }
 

@@ -31,8 +31,8 @@ std::string names_of(const auto& rows) {
 /// Reads one file into a config that may already hold the values of earlier files.
 class Reader : public ConfigValues {
  public:
-  Reader(std::string file, ConfigOutcome& outcome)
-      : ConfigValues(std::move(file), outcome.problems), outcome_(outcome) {}
+  Reader(std::string file, Accepted accepted, ConfigOutcome& outcome)
+      : ConfigValues(std::move(file), outcome.problems), accepted_(accepted), outcome_(outcome) {}
 
   void read(const toml::table& root) {
     for (const auto& [key, value] : root) {
@@ -40,6 +40,8 @@ class Reader : public ConfigValues {
         each(key, value, [&](auto& k, auto& v) { daemon_key(k, v); });
       else if (key == "slice")
         each(key, value, [&](auto& k, auto& v) { slice_table(k, v); });
+      else if (key == "lab")
+        lab_table(key, value);
       else if (key == "device")
         device_array(key, value);
       else
@@ -57,13 +59,24 @@ class Reader : public ConfigValues {
   }
 
   void daemon_key(const toml::key& key, const toml::node& node) {
-    const std::string field = "daemon." + std::string(key.str());
     const auto former = std::ranges::find(kFormerKeys, std::string_view(key.str()), &FormerKey::name);
-    if (former != kFormerKeys.end())
-      return outcome_.notes.push_back(where(key.source()) + ": " + field +
-                                      ": has no effect any more: " + std::string(former->gone));
-    const auto known = std::ranges::find(kDaemonKeys, std::string_view(key.str()), &DaemonKey::name);
-    if (known == kDaemonKeys.end()) return problem(key.source(), field, "unknown key; known: " + names_of(kDaemonKeys));
+    if (former == kFormerKeys.end()) return one_key("daemon.", kDaemonKeys, key, node);
+    const std::string what = former->gone.empty() ? "is " + std::string(former->name) + " of [lab] now, for experiments"
+                                                  : "has no effect any more: " + std::string(former->gone);
+    const std::string note = where(key.source()) + ": daemon." + std::string(former->name) + ": " + what;
+    (accepted_ == Accepted::all ? outcome_.notes : outcome_.problems).push_back(note);
+    if (former->gone.empty()) one_key("daemon.", kLabKeys, key, node);
+  }
+
+  void lab_table(const toml::key& key, const toml::node& node) {
+    if (accepted_ != Accepted::all) problem(key.source(), "lab", "is for experiments, and refused by --strict");
+    each(key, node, [&](auto& k, auto& v) { one_key("lab.", kLabKeys, k, v); });
+  }
+
+  void one_key(const std::string& prefix, const auto& keys, const toml::key& key, const toml::node& node) {
+    const std::string field = prefix + std::string(key.str());
+    const auto known = std::ranges::find(keys, std::string_view(key.str()), &DaemonKey::name);
+    if (known == keys.end()) return problem(key.source(), field, "unknown key; known: " + names_of(keys));
     DaemonOptions& options = outcome_.config.daemon;
     std::visit([&](auto member) { daemon_value(*known, field, node, options.*member); }, known->member);
   }
@@ -188,13 +201,14 @@ class Reader : public ConfigValues {
                                 result.error().message());
   }
 
+  Accepted accepted_;
   ConfigOutcome& outcome_;
 };
 
-void read_file(const std::string& file, ConfigOutcome& outcome) {
+void read_file(const std::string& file, Accepted accepted, ConfigOutcome& outcome) {
   const auto content = read_regular_file(file, kMostConfigBytes);
   if (!content) return outcome.problems.push_back(content.error().message);
-  Reader reader(file, outcome);
+  Reader reader(file, accepted, outcome);
   try {
     reader.read(toml::parse(*content, file));
   } catch (const toml::parse_error& error) {
@@ -206,13 +220,13 @@ void read_file(const std::string& file, ConfigOutcome& outcome) {
 
 }  // namespace
 
-ConfigOutcome read_config(const std::string& file, bool required) {
+ConfigOutcome read_config(const std::string& file, bool required, Accepted accepted) {
   namespace fs = std::filesystem;
   ConfigOutcome outcome;
   if (file.empty()) return outcome;
   std::error_code error;
   if (fs::exists(file, error))
-    read_file(file, outcome);
+    read_file(file, accepted, outcome);
   else if (required)
     outcome.problems.push_back(file + ": no such file");
 
@@ -223,7 +237,7 @@ ConfigOutcome read_config(const std::string& file, bool required) {
   if (error && error != std::errc::no_such_file_or_directory)
     outcome.problems.push_back(directory + ": cannot be read: " + error.message());
   std::sort(drop_ins.begin(), drop_ins.end());
-  for (const std::string& drop_in : drop_ins) read_file(drop_in, outcome);
+  for (const std::string& drop_in : drop_ins) read_file(drop_in, accepted, outcome);
 
   auto& slices = outcome.config.slices;
   std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.path < b.path; });

@@ -21,33 +21,42 @@ enum class Placement {
   capacity,   ///< they share each SM
 };
 
+/// What sections [daemon] and [lab] say. Scheduler holds the one that is in force.
 struct DaemonOptions {
-  std::chrono::microseconds latency_target{50};  ///< kernels shorter than this keep their original form
-  std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
-  /// How much longer than it lately took a client may take to leave SMs. Then others get them.
+  /// How much longer than it lately took (LeavingTimes) a client may take to leave SMs. Then others get them.
   std::chrono::milliseconds evict_deadline{50};
   /// The most that a client may be seen to take: after the deadline and this it disobeys.
   std::chrono::milliseconds longest_block_task{1000};
-  std::chrono::milliseconds lease{2000};  ///< without a sign of life for so long a client has no demand
   OnDisobey on_disobey = OnDisobey::report;
-  /// How far ahead of the GPU a program may be with kernels that cannot be evicted, where its grant is settled.
-  std::chrono::milliseconds settled_ahead{200};
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
+  bool time_slices = true;                    ///< the daemon sets how long turns on the GPU last (time_slices.h)
+  bool software_gpu = false;                  ///< manage the software GPU instead of NVIDIA GPUs
+  std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
+  std::optional<std::uint32_t> socket_group;  ///< gid; absent: the group with which it is created
+
+  // [lab]: bench/lab.md
+  std::chrono::microseconds latency_target{50};  ///< kernels shorter than this keep their original form
+  std::chrono::microseconds block_target{20};    ///< what a worker claims at once should take no longer
+  std::chrono::milliseconds lease{2000};         ///< without a sign of life for so long a client has no demand
+  /// How far ahead of the GPU a program may be with kernels that cannot be evicted, where its grant is settled.
+  std::chrono::milliseconds settled_ahead{200};
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
   /// Programs that start later are kept to the maxima of their slices by MPS itself, as those in slices with a reserve
   /// are off the strict reserves of others in any case (sched/effective/kept_by_mps.h).
   bool limits_by_mps = false;
   Placement placement = Placement::automatic;
+  std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
   /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.
   std::chrono::microseconds subgrid{0};
-  bool time_slices = true;                         ///< the daemon sets how long turns on the GPU last (time_slices.h)
-  std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
-  bool software_gpu = false;                       ///< manage the software GPU instead of NVIDIA GPUs
-  std::optional<std::uint32_t> socket_mode;        ///< file mode; absent: 0666, 0600 for a private instance
-  std::optional<std::uint32_t> socket_group;       ///< gid; absent: the group with which it is created
+
+  bool operator==(const DaemonOptions&) const = default;
+
+  /// Parts are whole SMs.
+  bool by_parts() const { return reserve_by_parts && placement != Placement::capacity; }
 };
+inline constexpr DaemonOptions kDefaultOptions;
 
 /// One [[device]]. Exactly one of uuid and index is set.
 struct DeviceSelector {
@@ -73,11 +82,14 @@ struct Config {
 struct ConfigOutcome {
   Config config;
   std::vector<std::string> problems;  ///< if there are any, the config must not be used
-  std::vector<std::string> notes;     ///< a line for each key that has gone (former_keys.h)
+  std::vector<std::string> notes;     ///< a line for each key that has moved or gone (former_keys.h)
 };
+
+/// `documented`: [lab], which is for experiments, and keys that have moved or gone are problems.
+enum class Accepted { all, documented };
 
 /// Reads `file`, then FILE.d/*.toml in the order of their names. A later file overrides single keys of an earlier one.
 /// A missing `file` is an error only if `required`. "" reads nothing and gives the defaults.
-ConfigOutcome read_config(const std::string& file, bool required);
+ConfigOutcome read_config(const std::string& file, bool required, Accepted accepted = Accepted::all);
 
 }  // namespace gpuctl::daemon

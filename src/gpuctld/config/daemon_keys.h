@@ -1,4 +1,5 @@
-// The keys of section [daemon] of gpuctl.toml: one row each, in the order of the manual page.
+// The keys of sections [daemon] and [lab] of gpuctl.toml: one row each. Those of [daemon] are in the order of the
+// manual page, and at most eight.
 #pragma once
 
 #include <array>
@@ -25,24 +26,28 @@ struct DaemonKey {
 };
 
 inline constexpr std::array kDaemonKeys{
-    DaemonKey{"latency_target_us", &DaemonOptions::latency_target, 1'000'000},
-    DaemonKey{"block_target_us", &DaemonOptions::block_target, 1'000'000},
     DaemonKey{"evict_deadline_ms", &DaemonOptions::evict_deadline, 60'000},
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
-    DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
-    DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
-    DaemonKey{.name = "subgrid_us", .member = &DaemonOptions::subgrid, .greatest = ipc::kLongestSubgridUs, .least = 0},
-    DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
-    DaemonKey{"limits_by_mps", &DaemonOptions::limits_by_mps},
-    DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
-    DaemonKey{
-        .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},
     DaemonKey{.name = "socket_group", .member = &DaemonOptions::socket_group, .group = true},
+};
+
+/// Of section [lab], in the order of bench/lab.md.
+inline constexpr std::array kLabKeys{
+    DaemonKey{"latency_target_us", &DaemonOptions::latency_target, 1'000'000},
+    DaemonKey{"block_target_us", &DaemonOptions::block_target, 1'000'000},
+    DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
+    DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
+    DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
+    DaemonKey{"limits_by_mps", &DaemonOptions::limits_by_mps},
+    DaemonKey{"placement", &DaemonOptions::placement},
+    DaemonKey{
+        .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},
+    DaemonKey{.name = "subgrid_us", .member = &DaemonOptions::subgrid, .greatest = ipc::kLongestSubgridUs, .least = 0},
 };
 
 }  // namespace gpuctl::daemon

@@ -8,10 +8,20 @@ namespace gpuctl::daemon {
 
 struct FormerKey {
   std::string_view name;
-  std::string_view gone;  ///< what took its place, as the note says
+  /// What the note says. Empty: the key of that name in [lab] took its place, and is set.
+  std::string_view gone = {};
 };
 
 inline constexpr std::array kFormerKeys{
+    FormerKey{"latency_target_us"},
+    FormerKey{"block_target_us"},
+    FormerKey{"lease_ms"},
+    FormerKey{"settled_ahead_ms"},
+    FormerKey{"reserve_by_parts"},
+    FormerKey{"limits_by_mps"},
+    FormerKey{"placement"},
+    FormerKey{"second_time_slice_us"},
+    FormerKey{"subgrid_us"},
     FormerKey{"worker_time_us", "workers work until nothing is left or their SM is taken away"},
     FormerKey{"always_end_workers", "workers work until nothing is left or their SM is taken away"},
 };

@@ -50,6 +50,8 @@ Options parse_options(int argc, char** argv, int& exit_status) {
           ->type_name("DIR");
   app.add_flag("--software-gpu", options.software_gpu, "Manage the software GPU instead of NVIDIA GPUs");
   app.add_flag("--check-config", options.check_config, "Only read the configuration, and say what is wrong in it");
+  app.add_flag("--strict", options.strict,
+               "With --check-config: keys that have moved or gone, and [lab], are mistakes too");
   app.add_flag("--probe", options.probe, "Only write what the CUDA driver says of its devices, for --probe-socket");
   app.add_option("--probe-socket", options.probe_socket,
                  "Ask the CUDA driver by connecting to PATH, where gpuctld --probe answers")
@@ -74,6 +76,8 @@ Options parse_options(int argc, char** argv, int& exit_status) {
                                       : "unexpected argument '" + extra + "'",
                             CLI::ExitCodes::ExtrasError);
     }
+    if (options.strict && !options.check_config)
+      throw CLI::ParseError("--strict needs --check-config", CLI::ExitCodes::RequiresError);
     if (options.check_config + options.probe + options.mps_control > 1)
       throw CLI::ParseError("give one of --check-config, --probe and --mps-control", CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {

@@ -14,6 +14,7 @@ struct Options {
   bool private_instance = false;
   bool software_gpu = false;
   bool check_config = false;       ///< only say what is wrong in the configuration
+  bool strict = false;             ///< the same of what gpuctl.toml(5) does not describe
   bool probe = false;              ///< only say what the CUDA driver says of its devices
   std::string probe_socket;        ///< where `gpuctld --probe` answers; "": a child process asks the driver
   bool mps_control = false;        ///< only give MPS one command, from standard input

@@ -72,7 +72,7 @@ class ManyCrashes(DaemonTestCase):
     def start_quiet(self):
         config = self.write(
             "c.toml",
-            "[daemon]\nalways_preemptible = true\nevict_deadline_ms = 10000\nlease_ms = 60000\n"
+            "[daemon]\nalways_preemptible = true\nevict_deadline_ms = 10000\n[lab]\nlease_ms = 60000\n"
             '[slice.ls]\nreserve = 20\nreserve_mode = "lend"\n[slice.batch]\nweight = 200\n',
         )
         self.daemon = subprocess.Popen(

@@ -46,6 +46,7 @@ class DaemonTest(DaemonTestCase):
             (["--evict-storm", "0"], "--evict-storm: " + not_usec % "0"),
             (["--socket"], "--socket needs a value: --socket PATH"),
             (["--state", "a", "--state", "b"], "--state is given twice; give it once"),
+            (["--strict"], "--strict needs --check-config"),
             (["--mps-control", "--probe"], "give one of --check-config, --probe and --mps-control"),
         ):
             daemon = self.spawn(*arguments)
@@ -179,11 +180,11 @@ class DaemonTest(DaemonTestCase):
 
     def test_wrong_configuration_is_named_and_nothing_starts(self):
         config = self.write(
-            "c.toml", '[daemon]\nlatency_target_us = 50\nlatency_taget_us = 5\n[slice.ls]\nreserve = "8"\n'
+            "c.toml", '[daemon]\nevict_deadline_ms = 50\nevict_daedline_ms = 5\n[slice.ls]\nreserve = "8"\n'
         )
         lines = self.fails("--config", config)
         self.assertEqual(len(lines), 2)
-        self.assertTrue(lines[0].startswith(f"gpuctld: {config}:3:1: daemon.latency_taget_us: unknown key"), lines[0])
+        self.assertTrue(lines[0].startswith(f"gpuctld: {config}:3:1: daemon.evict_daedline_ms: unknown key"), lines[0])
         self.assertTrue(
             lines[1].startswith(f'gpuctld: {config}:5:11: slice."ls".reserve: must be an integer'), lines[1]
         )
@@ -280,6 +281,22 @@ class DaemonTest(DaemonTestCase):
         self.write("c.toml", "[slice.ls]\nreserve = 9\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.assertTrue(eventually(lambda: reserve() == 9))
+
+    def test_a_key_that_has_moved_is_said_at_start_at_a_reload_and_by_check_config(self):
+        config = self.write("c.toml", '[daemon]\nplacement = "sms"\n[lab]\nlease_ms = 60000\n')
+        note = f"gpuctld: {config}:2:1: daemon.placement: is placement of [lab] now, for experiments\n"
+        lab = f"gpuctld: {config}:3:2: lab: is for experiments, and refused by --strict\n"
+        for options, status, said in (((), 0, note), (("--strict",), 1, note + lab)):
+            check = self.spawn("--socket", self.path, "--config", config, "--check-config", *options)
+            output, errors = check.communicate(timeout=60)
+            self.assertEqual((check.returncode, output, errors), (status, "", said))
+        self.start("--config", config)
+        self.daemon.send_signal(signal.SIGHUP)
+        lines = []
+        while not lines or "was read again" not in lines[-1]:
+            lines.append(self.daemon.stderr.readline())
+            self.assertTrue(lines[-1], "gpuctld ended")
+        self.assertEqual(lines.count(note), 2, lines)
 
     def test_only_one_daemon_for_a_socket_and_a_state(self):
         self.start()

@@ -40,7 +40,7 @@ bool kept_to_fewer(CapSM cap, CapSM max) {
 
 std::string kept_to_fewer_line(std::size_t programs, std::string_view slice) {
   return "MPS keeps " + std::to_string(programs) + (programs == 1 ? " program" : " programs") + " in " +
-         std::string(slice) + " to the earlier max until started again (limits_by_mps in gpuctl.toml(5))";
+         std::string(slice) + " to the earlier max until started again";
 }
 
 KeptByMps::KeptByMps(std::span<const NodeInput> nodes, std::span<const CappedClient> clients, CapSM capacity) {

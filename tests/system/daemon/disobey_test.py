@@ -4,7 +4,7 @@ import signal
 
 from tests.system.harness import instance
 
-DEADLINE = "evict_deadline_ms = 50\nlongest_block_task_ms = 1\n"
+DEADLINE = "daemon.evict_deadline_ms = 50\ndaemon.longest_block_task_ms = 1\n"
 # A thread block takes some 3 s.
 FOR_EVER = "work --iterations 30000 --blocks 400 --warmup 0 --seconds 600 --check none --announce".split()
 
@@ -26,7 +26,7 @@ class Disobey(instance.SystemTest):
         return next((client["state"] for client in self.clients("batch") if client["pid"] == program.pid), None)
 
     def test_reported(self):
-        batch, ls = self.keep_all_sms('on_disobey = "report"\n')
+        batch, ls = self.keep_all_sms('daemon.on_disobey = "report"\n')
         instance.wait_until(lambda: self.state_of(batch) == "disobeying", "batch to be reported")
         granted = lambda: (self.usage("ls", ls.pid) or {}).get("granted", 0) >= 4  # noqa: E731
         instance.wait_until(granted, "ls to be granted what it was promised")
@@ -35,7 +35,7 @@ class Disobey(instance.SystemTest):
         self.assertRightResults(ls.report())
 
     def test_stopped(self):
-        batch, ls = self.keep_all_sms('on_disobey = "stop"\n')
+        batch, ls = self.keep_all_sms('daemon.on_disobey = "stop"\n')
         self.assertEqual(batch.wait(), -signal.SIGKILL)
         self.assertRightResults(ls.report())
         instance.wait_until(lambda: not self.clients("batch"), "batch to be forgotten")

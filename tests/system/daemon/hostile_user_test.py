@@ -128,7 +128,7 @@ class HostileUser(endurance.Endurance):
         super().setUp()
         if os.geteuid() != 0:
             self.skipTest("only root can start programs of other users")
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n')
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n')
         os.setpriority(os.PRIO_PROCESS, self.daemon.pid, NICE)
         self.scratch.chmod(0o711)
         self.attackers = {}  # by process: where it will say what it sent

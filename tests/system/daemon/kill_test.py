@@ -176,7 +176,7 @@ esac
             self.skipTest("needs root to become somebody else")
         os.chmod(self.scratch, 0o755)
         self.start_daemon(
-            config=instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n'
+            config=instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n'
         )
         self.slices("ours")
         ours, theirs = self.busy("ours"), self.busy("theirs")

@@ -60,7 +60,7 @@ class Lease(instance.SystemTest):
         return programs
 
     def test_others_go_on_while_a_program_is_stopped(self):
-        runs, stopped = self.start_both("lease_ms = 60000\n")
+        runs, stopped = self.start_both("lab.lease_ms = 60000\n")
         for _ in range(STOPS):
             self.stop(stopped)
             self.wait_launches(runs)
@@ -70,8 +70,9 @@ class Lease(instance.SystemTest):
 
     def test_others_get_what_a_stopped_program_had(self):
         # A program that does not obey is killed at once here; a stopped one is not.
-        config = f'on_disobey = "stop"\nevict_deadline_ms = {DEADLINE_MS}\nlongest_block_task_ms = 1\n'
-        stays, stopped = self.start_both("lease_ms = 700\n" + config)
+        deadline = f"daemon.evict_deadline_ms = {DEADLINE_MS}\ndaemon.longest_block_task_ms = 1\n"
+        config = 'lab.lease_ms = 700\ndaemon.on_disobey = "stop"\n'
+        stays, stopped = self.start_both(config + deadline)
         self.stop(stopped)
         instance.wait_until(lambda: self.seen()[stopped.pid]["state"] == "silent", "the stopped program to be missed")
         instance.wait_until(lambda: self.granted(stays, stopped) == [instance.SMS, 0], "the other to have all")

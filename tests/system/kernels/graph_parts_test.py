@@ -109,7 +109,7 @@ class GraphParts(instance.SystemTest):
     warp_instruction_ns = 0
 
     def start_program(self, program=OPAQUE, kind="destroyed", most=4, **env):
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n")
+        self.start_daemon(config="lab.latency_target_us = 1\n")
         self.gpuctl("create-slice", "batch", "--max", most)
         self.start_in_batch(program, kind, **env)
 
@@ -167,7 +167,7 @@ class GraphParts(instance.SystemTest):
 
     def test_one_from_before_a_reserve_was_kept(self):
         """While nothing is in force a graph is only cloned, and only where a reserve may be kept later."""
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.start_daemon(config="lab.latency_target_us = 1\n")
         self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "active")
         self.gpuctl("create-slice", "batch")
         self.start_in_batch(PROGRAM, "destroyed")
@@ -238,7 +238,7 @@ class GraphParts(instance.SystemTest):
 
     def test_what_is_refused_runs_in_original_form(self):
         """Its kernels were rewritten at the launch before, when they had to give SMs back."""
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.start_daemon(config="lab.latency_target_us = 1\n")
         self.gpuctl("create-slice", "batch")
         self.gpuctl("create-slice", "other", "--weight", 300)
         other = self.start_idle_in("other")

@@ -71,7 +71,7 @@ class Graphs(instance.SystemTest):
         self.assertRightLines(client, least=6)
 
     def test_kernels_known_to_be_short_are_launched_as_they_are(self):
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1000000\nalways_preemptible = true\n")
+        self.start_daemon(config="lab.latency_target_us = 1000000\ndaemon.always_preemptible = true\n")
         client = self.start_in_slice(0)
         first = instance.wait_until(lambda: self.used(client, LEAST_LAUNCHES), "launches", seconds=150, interval=0.1)
         last = instance.wait_until(lambda: self.used(client, 2 * LEAST_LAUNCHES), "launches", seconds=150, interval=0.1)

@@ -68,7 +68,7 @@ class Preemptible(instance.SystemTest):
         self.assertGreater(kernel["registers"], 0)
 
     def test_short_launches_are_ordinary_ones(self):
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1000000\n")
+        self.start_daemon(config="lab.latency_target_us = 1000000\n")
         self.gpuctl("create-slice", "s")
         program = self.start_program(1_000_000, GPUCTL_SLICE="s")
 

@@ -5,7 +5,7 @@ from tests.system.harness import instance
 BATCH = ("work", "--blocks", 20000, "--iterations", 10, "--count", 100, "--warmup", 0, "--announce")
 DEATHS = 5
 # So long gpuctld would wait for one that lives and does not leave. Nobody waits for one that is dead.
-DEADLINE = instance.ALWAYS_REWRITTEN + "evict_deadline_ms = 60000\n"
+DEADLINE = instance.ALWAYS_REWRITTEN + "daemon.evict_deadline_ms = 60000\n"
 MUCH_LESS_S = 20
 
 

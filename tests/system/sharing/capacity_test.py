@@ -137,7 +137,7 @@ class Capacity(instance.SystemTest):
             self.assertRightResults(program.stop())
 
     def test_a_reload_changes_launches_after_it(self):
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'placement = "auto"\n')
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'lab.placement = "auto"\n')
         self.gpuctl("create-slice", "a", "--max", 4)
         a = self.start_bench("a", *LONG)
         a.wait_started()
@@ -147,7 +147,7 @@ class Capacity(instance.SystemTest):
 
         instance.wait_until(on_whole_sms, "it to fill four SMs")
         self.assertNotIn("share each", self.gpuctl("explain", a.pid).stdout)
-        for config in (instance.BY_CAPACITY, instance.ALWAYS_REWRITTEN + 'placement = "sms"\n'):
+        for config in (instance.BY_CAPACITY, instance.ALWAYS_REWRITTEN + 'lab.placement = "sms"\n'):
             (self.scratch / "gpuctl.toml").write_text(config)
             self.daemon.process.send_signal(signal.SIGHUP)
             if config == instance.BY_CAPACITY:
@@ -172,7 +172,7 @@ class Capacity(instance.SystemTest):
     def test_storms_change_no_result(self):
         arguments = ("work", "--blocks", 2000, "--iterations", 20)
         original = self.start_bench(None, *arguments, "--count", 1).report()
-        for name, config in (("looks", ""), ("eager", "block_target_us = 1000000\n")):
+        for name, config in (("looks", ""), ("eager", "lab.block_target_us = 1000000\n")):
             with self.subTest(name):
                 daemon = self.start_daemon("--evict-storm", STORM_US, config=instance.BY_CAPACITY + config)
                 self.gpuctl("create-slice", name)

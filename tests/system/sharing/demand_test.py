@@ -7,7 +7,7 @@ from tests.system.harness import instance, slice_shell
 
 SHORT = (8, 1)  # blocks and steps
 # Whatever has been measured once is short enough for its original form.
-ALL_SHORT = "[daemon]\nlatency_target_us = 1000000\n"
+ALL_SHORT = "lab.latency_target_us = 1000000\n"
 SOME = 20  # launches, or block-tasks
 MOST = instance.SMS - 1  # a slice with this maximum is managed
 OTHER = ("work", "--blocks", 8, "--iterations", 1, "--count", 1000000, "--depth", 1)

@@ -81,7 +81,7 @@ class InFlightLimit(instance.SystemTest):
     def test_long_kernels(self):
         """Of 2 ms, of which a mark is 32 ms. Never more than can be while another may want the program's SMs; more
         marks once nobody may. A launch waits for no mark longer than 200 ms."""
-        self.start_program(config="settled_ahead_ms = 1000\n")
+        self.start_program(config="lab.settled_ahead_ms = 1000\n")
         other = self.start_idle_in("s")
         ahead, _ = self.ahead(8 * MARK, 2000)
         self.assertGreater(ahead, 1)
@@ -91,7 +91,7 @@ class InFlightLimit(instance.SystemTest):
         instance.wait_until(lambda: self.ahead(8 * MARK, 2000)[0] > 2 * MARK + 1, "it to be let further ahead")
 
     def test_long_kernels_where_the_administrator_wants_no_more(self):
-        self.start_program(config="settled_ahead_ms = 20\n")
+        self.start_program(config="lab.settled_ahead_ms = 20\n")
         ahead, _ = self.ahead(8 * MARK, 2000)
         self.assertLessEqual(ahead, 2 * MARK + 1)
 

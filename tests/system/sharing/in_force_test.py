@@ -6,7 +6,7 @@ import re
 from tests.system.harness import instance
 
 LONG = ("work", "--blocks", 64, "--iterations", 20, "--seconds", 40)
-NO_SHORT_ONES = "[daemon]\nlatency_target_us = 1\n"
+NO_SHORT_ONES = "lab.latency_target_us = 1\n"
 
 
 class InForce(instance.SystemTest):
@@ -68,7 +68,7 @@ class InForce(instance.SystemTest):
         return said if what in said else None
 
     def test_what_is_set_holds_from_the_next_launch_on_and_until_it_is_taken_back(self):
-        self.start_daemon(config=NO_SHORT_ONES + "reserve_by_parts = false\n")
+        self.start_daemon(config=NO_SHORT_ONES + "lab.reserve_by_parts = false\n")
         self.gpuctl("create-slice", "a")
         program = self.start_bench("a", *LONG)
         self.assertEqual(self.launches_in("a", program), 0)

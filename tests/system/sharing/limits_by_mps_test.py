@@ -7,8 +7,8 @@ from tests.system.sharing import opaque_test, reserve_by_parts_test, told_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
 
 MOST = 4
-WITH = "[daemon]\nlatency_target_us = 1\nlimits_by_mps = true\n"
-WITHOUT = "[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n"
+WITH = "lab.latency_target_us = 1\nlab.limits_by_mps = true\n"
+WITHOUT = "lab.latency_target_us = 1\n"
 PART = "(a green context)"
 KEPT = f"MPS keeps it to {MOST} SMs until it starts again"
 VARIABLE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"

@@ -223,7 +223,7 @@ class Opaque(instance.SystemTest):
     def test_there_are_parts_for_ever_more_maxima(self):
         """The library has kMostParts of them at a time, and gives back the one used longest ago."""
         self.env["SOFTGPU_SMS"] = "64"
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.start_daemon(config="lab.latency_target_us = 1\n")
         self.gpuctl("create-slice", "other")
         self.gpuctl("create-slice", "s", "--max", 62)
         trace = self.scratch / "trace"
@@ -268,7 +268,7 @@ class Opaque(instance.SystemTest):
 
     def test_a_program_for_which_nothing_is_in_force_does_not_move_it(self):
         """Nor does it take its grant while it has nothing to run."""
-        self.start_daemon(config="[daemon]\nlimits_by_mps = false\n")
+        self.start_daemon(config="")
         self.gpuctl("create-slice", "free")
         self.gpuctl("create-slice", "s", "--max", 6)
         beside = self.start_bench("free", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
@@ -321,7 +321,7 @@ class Opaque(instance.SystemTest):
         self.assert_share_no_sm("--max", SHARE, "--reserve", SHARE, "--reserve-mode", "strict")
 
     def test_nor_do_two_with_a_max_each(self):
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.start_daemon(config="lab.latency_target_us = 1\n")
         self.assert_share_no_sm("--max", SHARE)
 
     def assert_share_no_sm(self, *settings):

@@ -68,7 +68,7 @@ class ReserveByParts(instance.SystemTest):
     warp_instruction_ns = 0
 
     def start_beside(self, by_parts, mode, program=PROGRAM):
-        config = f"[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\nreserve_by_parts = {by_parts}\n"
+        config = f"lab.latency_target_us = 1\nlab.reserve_by_parts = {by_parts}\n"
         self.start_daemon(config=config)
         self.gpuctl("create-slice", "ls", "--reserve", RESERVE, "--reserve-mode", mode)
         self.program = self.start_launcher("batch", program)
@@ -214,7 +214,7 @@ class InPairs(instance.SystemTest):
 
     def start_beside(self, mode="strict", program=IN_CLUSTERS, **env):
         self.env["SOFTGPU_SMS"] = str(self.SMS)
-        self.start_daemon(config="[daemon]\nlatency_target_us = 1\n")
+        self.start_daemon(config="lab.latency_target_us = 1\n")
         self.gpuctl("create-slice", "ls", "--reserve", self.RESERVE, "--reserve-mode", mode)
         self.gpuctl("create-slice", "batch")
         self.program = self.start_script_in("batch", program, **env)

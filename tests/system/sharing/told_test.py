@@ -99,7 +99,7 @@ class Told(instance.SystemTest):
     def test_what_a_reserve_leaves_counts_as_it_is_divided(self):
         """The device's last SMs, whose last group has what is left over: six, where the others have four."""
         self.env["SOFTGPU_SMS"] = "34"
-        self.start_daemon(config="[daemon]\nlimits_by_mps = false\n")
+        self.start_daemon(config="")
         self.gpuctl("create-slice", "ls", "--reserve", 3, "--reserve-mode", "strict")
         self.gpuctl("create-slice", "batch")
         self.gpuctl("create-slice", "limited", "--max", 31)

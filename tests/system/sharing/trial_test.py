@@ -4,7 +4,7 @@ from tests.system.harness import instance
 
 # Blocks that fill the GPU, so that what the two programs get depends on who divides it.
 LONG = ("work", "--blocks", 64, "--iterations", 20, "--seconds", 40, "--check", "last")
-NO_SHORT_ONES = '[daemon]\nlatency_target_us = 1\nplacement = "capacity"\n'
+NO_SHORT_ONES = 'lab.latency_target_us = 1\nlab.placement = "capacity"\n'
 
 
 class Trial(instance.SystemTest):

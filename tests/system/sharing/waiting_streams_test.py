@@ -6,7 +6,7 @@ from tests.system.harness import instance, pretended_mps
 from tests.system.sharing import opaque_test, reserve_by_parts_test
 
 MOST = 4
-CONFINED = "[daemon]\nlatency_target_us = 1\nlimits_by_mps = false\n"
+CONFINED = "lab.latency_target_us = 1\n"
 # Two streams, which are in two queues. In the order that it is told it launches into both. Then each of them in turn
 # waits for the host, which looks whether a launch in the other one ends.
 LOOP = r"""
