@@ -124,7 +124,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     if ((slot.epoch != 0 && slot.held.heard(ipc::load(usage.applied_epoch), slot.epoch, slot.written)) ||
         (before.pending() && !slot.busy())) {
       slot.disobeying = false;
-      slot.leaving.note(std::chrono::nanoseconds(now_ns - before.since_ns()), longest_leaving_);
+      slot.leaving.note(std::chrono::nanoseconds(now_ns - before.since_ns()), options_->longest_block_task);
     }
     if (slot.inherited == 0 && !slot.held.pending()) slot.doubtful = false;
     if (slot.busy()) continue;
@@ -201,12 +201,10 @@ void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uin
   ipc::store(stub_->grant[index].idle, idle);
 }
 
-void Client::allow_ahead(std::chrono::milliseconds when_settled) {
-  ipc::store(stub_->settled_ahead_ms, static_cast<std::uint32_t>(when_settled.count()));
-}
-
-void Client::set_subgrid(std::chrono::microseconds time) {
-  ipc::store(stub_->subgrid_us, static_cast<std::uint32_t>(time.count()));
+void Client::go_by(const DaemonOptions& options) {
+  options_ = &options;
+  ipc::store(stub_->settled_ahead_ms, static_cast<std::uint32_t>(options.settled_ahead.count()));
+  ipc::store(stub_->subgrid_us, static_cast<std::uint32_t>(options.subgrid.count()));
 }
 
 std::uint32_t Terms::flags() const {
@@ -251,7 +249,8 @@ bool Client::overdue(std::size_t index, std::chrono::nanoseconds deadline, std::
   // blocks follow those that end.
   std::chrono::nanoseconds said{};
   for (const auto& [key, kernel] : kernels_) said = std::max(said, std::chrono::nanoseconds(kernel.block_task_ns));
-  return past(slot.held.since_ns(), deadline + std::min({slot.leaving.longest(), said, longest_leaving_}), now_ns);
+  const std::chrono::nanoseconds most = options_->longest_block_task;
+  return past(slot.held.since_ns(), deadline + std::min({slot.leaving.longest(), said, most}), now_ns);
 }
 
 bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
@@ -263,7 +262,8 @@ bool Client::check_deadline(std::size_t index, std::chrono::nanoseconds deadline
     return false;
   }
   if (slot.disobeying || silent() ||
-      !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline + longest_leaving_, lease_.alive_ns(now_ns)))
+      !past(std::max(slot.held.since_ns(), slot.obeyed_ns), deadline + options_->longest_block_task,
+            lease_.alive_ns(now_ns)))
     return false;
   return slot.disobeying = true;
 }

@@ -84,10 +84,8 @@ class Client {
   /// Writes what differs from the page. Wakes nobody: the next write_grant_if_new() does, where that is needed.
   void write_terms(std::size_t slot, const Terms& terms);
 
-  /// Writes Stub::settled_ahead_ms, which is at most ipc::kMostSettledAheadMs.
-  void allow_ahead(std::chrono::milliseconds when_settled);
-  /// Writes Stub::subgrid_us; `time` is at most ipc::kLongestSubgridUs.
-  void set_subgrid(std::chrono::microseconds time);
+  /// Goes by these from now on, which outlive it, and writes those that its page has.
+  void go_by(const DaemonOptions& options);
 
   /// The launch that the client reports as its oldest, bounded to what is possible; empty if there is none or it is
   /// being written.
@@ -104,13 +102,9 @@ class Client {
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
-  /// The most time beyond a deadline that anybody has to leave SMs.
-  void set_longest_leaving(std::chrono::nanoseconds longest) { longest_leaving_ = longest; }
-  /// Without a sign of life for so long, its demand does not count.
-  void set_lease(std::chrono::nanoseconds length) { lease_length_ = length; }
   /// Its lease has expired: it has no demand and no job, and is not found to disobey. What it may be using counts until
   /// its deadline has passed, as ever.
-  bool silent() const { return lease_.expired(lease_length_); }
+  bool silent() const { return lease_.expired(options_->lease); }
 
   /// Whether a shrink is still not applied `deadline` and the client's own time after it was written: the longest time
   /// that it was lately seen to take, as far as it also says that its block-tasks take so long.
@@ -170,7 +164,7 @@ class Client {
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
   bool opened_ = false;  ///< open_grants()
-  std::chrono::nanoseconds longest_leaving_{}, lease_length_ = std::chrono::nanoseconds::max();
+  const DaemonOptions* options_ = &kDefaultOptions;
   Lease lease_;
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy
   std::map<std::pair<std::string, std::string>, ipc::Kernel> kernels_;  ///< by module and name

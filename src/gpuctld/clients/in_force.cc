@@ -74,7 +74,7 @@ InForce first_reason(const NodeFacts& facts, const Resident& client, const Devic
   if (facts.beside_reserve && !where.time_sliced) return InForce::reserve;
   if (facts.uneven && !where.time_sliced) return InForce::weights;
   if (client.reports_jobs) return InForce::jobs;
-  return where.always ? InForce::always : InForce::nothing;
+  return where.options->always_preemptible ? InForce::always : InForce::nothing;
 }
 
 }  // namespace

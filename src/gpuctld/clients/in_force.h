@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuctld/config/config.h"
 #include "sched/allocator.h"
 #include "sched/residency/sm_limits.h"
 
@@ -37,9 +38,8 @@ struct DeviceConditions {
   sched::CapSM capacity{};
   bool time_sliced = false;  ///< clients are never on the device at the same time: only their own limits matter
   bool storms = false;
-  bool always = false;
-  bool by_parts = false;     ///< where only maxima and kept reserves are in force, kernels may keep their original form
-  bool by_capacity = false;  ///< workers of different clients share each SM
+  const DaemonOptions* options = &kDefaultOptions;  ///< those that the scheduler holds
+  bool by_capacity = false;                         ///< workers of different clients share each SM
   /// If set, these may have more together than the device, and this is what an SM has.
   std::optional<sched::SmLimits> sm = {};
 };

@@ -86,7 +86,8 @@ TEST(InForce, AStormIsForAll) {
 TEST(InForce, AnAdministratorMayWantItAlways) {
   const auto nodes = below_root({{.max = CapSM{40}, .weight = 100}, {.weight = 100}});
   const std::vector<Resident> clients{{1}, {2}};
-  EXPECT_EQ(what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .always = true}),
+  const DaemonOptions always{.always_preemptible = true};
+  EXPECT_EQ(what_is_in_force(nodes, clients, {.capacity = CapSM{132}, .options = &always}),
             (Found{InForce::max, InForce::always}));
 }
 

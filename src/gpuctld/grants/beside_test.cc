@@ -14,7 +14,7 @@ class Beside : public testing::Test {
   static constexpr sched::BlockShape kMemory{32, 16, 48 * 1024}, kThreads{256, 32, 0};
   Beside() {
     device_.where.sm = sched::sm_limits("9.0");
-    device_.where.always = true;
+    device_.options.always_preemptible = true;
     device_.clients = {{.node = 1, .demand = 132, .footprint = {.blocks = {&kMemory, 1}}},
                        {.node = 2, .demand = 132, .footprint = {.blocks = {&kThreads, 1}}}};
   }

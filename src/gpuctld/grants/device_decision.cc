@@ -192,7 +192,7 @@ bool keeps_any_reserve(std::span<const sched::NodeInput> nodes) {
 /// like the others: its kernels may have to stop for theirs, or it may be on any SM. Those of suspended slices start
 /// nothing and do not count.
 Mode common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
-  if (!inputs.where.by_parts || inputs.where.time_sliced) return Mode::workers;
+  if (!inputs.where.options->by_parts() || inputs.where.time_sliced) return Mode::workers;
   bool limited = false;
   for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
     const Standing& standing = inputs.standings[i];
@@ -214,7 +214,8 @@ Mode common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
 bool has_a_part(const DeviceInputs& inputs, std::size_t client, std::uint32_t capsm) {
   const DeviceConditions& where = inputs.where;
   const Standing& standing = inputs.standings[client];
-  if (!where.by_parts || where.storms || where.always || standing.reports_jobs) return false;
+  if (!where.options->by_parts() || where.options->always_preemptible || where.storms) return false;
+  if (standing.reports_jobs) return false;
   return (standing.in_force == InForce::reserve || standing.in_force == InForce::max) &&
          inputs.clients[client].settled.but_for_reserves && capsm <= standing.guaranteed;
 }

@@ -83,7 +83,7 @@ TEST(DeviceDecision, FreeClientsOfOneSliceCountItsReserveOnce) {
   device.clients.push_back({.node = 1, .demand = 132});
   EXPECT_EQ(device.grants()[2], 124u);
   EXPECT_FALSE(device.decision.starving) << "they may use the whole device";
-  device.where.by_parts = true;
+  device.options.reserve_by_parts = true;
   EXPECT_EQ(device.modes(), (std::vector{ipc::Mode::free, ipc::Mode::free, ipc::Mode::common, ipc::Mode::free}));
 }
 
@@ -228,7 +228,7 @@ TEST(SettledGrants, WhatCannotShrinkDoesNot) {
     // While one reserve is lent and another is kept, grants divide what is left.
     Device device({slice(8 + some(30), false), slice(0, false), slice(0, false)});
     device.nodes[1].hold = std::chrono::milliseconds(100);
-    device.where.by_parts = true;
+    device.options.reserve_by_parts = true;
     for (std::uint32_t node = 1; node <= 3; ++node)
       if (node == 3 || some(2)) device.clients.push_back({.node = node});
     const auto change = [&] {
@@ -273,7 +273,7 @@ TEST(Modes, BesideKeptReservesAlone) {
   EXPECT_EQ(device.modes(), (Modes{free, common}));
   device.clients[1].demand = 1;
   EXPECT_EQ(device.modes(), (Modes{free, common}));
-  device.where.by_parts = false;
+  device.options.reserve_by_parts = false;
   EXPECT_EQ(device.modes(), (Modes{free, workers})) << "off";
 }
 
@@ -300,7 +300,7 @@ TEST(Modes, NotWhereAnythingElseIsInForce) {
   device.clients[1].under_policy = true;
   EXPECT_EQ(device.modes(), (Modes{free, workers})) << "a policy for jobs";
   device = beside_a_reserve(true);
-  device.where.always = true;
+  device.options.always_preemptible = true;
   EXPECT_EQ(device.modes(), (Modes{workers, workers})) << "always preemptible";
   device = beside_a_reserve(true);
   device.where.storms = true;

@@ -21,7 +21,7 @@ TEST(DeviceGrants, ATimeSlicedClientTakesNothingFromOthers) {
   batch.demand(132);
   scheduler.update(2);
   EXPECT_EQ(batch.granted(), 124u);
-  scheduler.set_conditions({.time_sliced = true}, 3);
+  scheduler.set_time_sliced(true, 3);
   FakeProgram ls(scheduler, "ls");
   EXPECT_EQ(ls.granted(), 132u);  // at once, though another client is busy on all SMs
   ls.demand(8);
@@ -31,7 +31,7 @@ TEST(DeviceGrants, ATimeSlicedClientTakesNothingFromOthers) {
   EXPECT_EQ(batch.granted(), 132u);
   EXPECT_EQ(ls.granted(), 132u);
   EXPECT_EQ(limited.granted(), 40u);
-  scheduler.set_conditions({}, 5);  // MPS came: side by side from here on
+  scheduler.set_time_sliced(false, 5);  // MPS came: side by side from here on
   EXPECT_EQ(ls.granted(), 8u);
   EXPECT_EQ(limited.granted(), 40u);
   EXPECT_EQ(batch.granted(), 84u);
@@ -59,7 +59,7 @@ TEST(DeviceGrants, AProgramIsToldOfTheSmsThatAreGuaranteed) {
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "strict"}, kRoot));
   scheduler.set_tree(tree, 4);
   EXPECT_EQ(batch.guaranteed(), 124u);
-  scheduler.set_conditions({.time_sliced = true}, 5);  // a reserve means nothing there
+  scheduler.set_time_sliced(true, 5);  // a reserve means nothing there
   EXPECT_EQ(batch.guaranteed(), 0u);
   EXPECT_EQ(limited.guaranteed(), 40u);
   ASSERT_TRUE(tree.change("limited", {.max = 0}, kRoot));

@@ -29,9 +29,9 @@ TEST(InCommon, WhatReservesLeaveIfNothingElseIsInForce) {
   EXPECT_EQ(device.modes(), (Modes{workers, workers, workers})) << "another reserve is in force for a third";
   device.nodes[3].reserve = {};
   EXPECT_EQ(device.modes(), (Modes{free, common, common}));
-  device.where.by_parts = false;
+  device.options.reserve_by_parts = false;
   EXPECT_EQ(device.modes(), (Modes{free, workers, workers})) << "off";
-  device.where.by_parts = true;
+  device.options.reserve_by_parts = true;
   device.capped = {false, true, false};
   EXPECT_EQ(device.modes(), (Modes{free, workers, workers})) << "MPS keeps one to some SMs or other";
 }
@@ -61,7 +61,7 @@ Device beside_a_max() {
   device.nodes[2].max = CapSM{99};
   device.nodes[3].max = CapSM{50};
   device.nodes[3].parent = 2;
-  device.where.by_parts = true;
+  device.options.reserve_by_parts = true;
   device.clients = {{.node = 1, .demand = 8}, {.node = 2, .demand = 132}, {.node = 2, .demand = 132}};
   return device;
 }

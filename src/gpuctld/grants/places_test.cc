@@ -39,7 +39,7 @@ TEST(Places, SlicesWithAReserveComeFirst) {
   Device device({slice(0, false), slice(8, true), slice(0, false)});
   device.nodes[3].parent = 2;
   device.clients = {{.node = 1, .demand = 132}, {.node = 3, .demand = 4}};
-  device.where.always = true;
+  device.options.always_preemptible = true;
   EXPECT_EQ(device.grants(), (Counts{124, 8}));
   EXPECT_EQ(firsts(device), (Counts{8, 0})) << "a child of a slice with a reserve has its place there";
 }
@@ -61,7 +61,7 @@ TEST(Places, LieApartAndMoveOnlyWithGrants) {
     for (std::size_t n = 2; n < device.nodes.size(); ++n)
       if (below(3) == 0 && device.nodes[n].reserve == CapSM{})
         device.nodes[n].parent = static_cast<std::int32_t>(1 + below(n - 1));
-    device.where.always = true;
+    device.options.always_preemptible = true;
     for (std::uint32_t more = 1 + below(round % 2 == 0 ? 5 : 200); more > 0; --more)
       device.clients.push_back({.node = below(device.nodes.size())});
     Counts grants, places;

@@ -122,7 +122,7 @@ TEST(TimeSlices, ReachThePrograms) {
   Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");
   EXPECT_EQ(slice_of(batch), 0u);
-  scheduler.set_conditions({.time_sliced = true, .sets_time_slices = true}, 2);
+  scheduler.set_time_sliced(true, 2);
   EXPECT_EQ(slice_of(batch), kOwn);
   const std::uint32_t before = batch.epoch();
   {
@@ -133,7 +133,7 @@ TEST(TimeSlices, ReachThePrograms) {
     scheduler.remove(*ls.client, 3);
   }
   EXPECT_EQ(slice_of(batch), kOwn);
-  scheduler.set_conditions({.time_sliced = true}, 4);
+  scheduler.set_options({.time_slices = false}, 4);
   EXPECT_EQ(slice_of(batch), 0u);
 }
 
@@ -144,17 +144,17 @@ TEST(TimeSlices, ThatALimitedProgramTakesTurnsIsSaidWhoeverSetsThem) {
   FakeProgram batch(scheduler, "batch");
   EXPECT_NE(batch.mode(), ipc::Mode::turns);
   for (const bool sets : {true, false}) {
-    scheduler.set_conditions({.time_sliced = true, .sets_time_slices = sets}, 2);
+    scheduler.set_all(scheduler.tree(), {.time_slices = sets}, true, 2);
     EXPECT_EQ(batch.mode(), ipc::Mode::turns) << sets;
     EXPECT_EQ(ipc::band_of(ipc::load(batch.stub->grant[0].flags)), batch.client->slots()[0].terms.band);
   }
-  scheduler.set_conditions({}, 3);
+  scheduler.set_time_sliced(false, 3);
   EXPECT_NE(batch.mode(), ipc::Mode::turns);
 }
 
 TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {
   Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
-  scheduler.set_conditions({.time_sliced = true, .sets_time_slices = true}, 1);
+  scheduler.set_time_sliced(true, 1);
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   EXPECT_EQ(slice_of(batch), kGivingWayUs);
   sched::SliceTree tree = scheduler.tree();
@@ -169,7 +169,7 @@ TEST(TimeSlices, FollowChangesOfTheTreeAndHints) {
 
 TEST(TimeSlices, FollowHowOftenTheFirstLaunches) {
   Scheduler scheduler({hardware()}, ls_and_batch(sched::ReserveMode::strict));
-  scheduler.set_conditions({.time_sliced = true, .sets_time_slices = true}, 1);
+  scheduler.set_time_sliced(true, 1);
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   std::uint64_t now_ns = 1'000'000'000;
   const auto pass = [&](std::uint64_t launches_per_s) {
@@ -192,7 +192,7 @@ TEST(TimeSlices, FollowHowOftenTheFirstLaunches) {
 
 TEST(TimeSlices, OnlyProgramsOnTheSameGpuMatter) {
   Scheduler scheduler({hardware(0), hardware(1), gpu(8, 2)}, ls_and_batch(sched::ReserveMode::strict));
-  scheduler.set_conditions({.time_sliced = true, .sets_time_slices = true}, 1);
+  scheduler.set_time_sliced(true, 1);
   FakeProgram ls(scheduler, "ls", {0, 2}), batch(scheduler, "batch", {1, 0, 2});
   EXPECT_EQ(slice_of(batch, 0), kOwn);
   EXPECT_EQ(slice_of(batch, 1), kGivingWayUs);

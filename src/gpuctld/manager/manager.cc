@@ -69,20 +69,20 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
     configured = std::move(*restored);
   }
   if (auto applied = apply_config(config, false, options.root_uid, configured, tree); !applied) return applied.error();
-  std::unique_ptr<Manager> manager(new Manager(context, std::move(options), std::move(config), std::move(*selected),
+  std::unique_ptr<Manager> manager(new Manager(context, std::move(options), config.daemon, std::move(*selected),
                                                std::move(tree), std::move(configured), std::move(log)));
   manager->kept_.begin(now_ns());
   manager->log_unfit();
   return manager;
 }
 
-Manager::Manager(asio::io_context& context, ManagerOptions options, Config config, std::vector<Gpu> devices,
-                 sched::SliceTree tree, std::map<std::string, std::string> configured, Log log)
+Manager::Manager(asio::io_context& context, ManagerOptions options, const DaemonOptions& daemon,
+                 std::vector<Gpu> devices, sched::SliceTree tree, std::map<std::string, std::string> configured,
+                 Log log)
     : context_(context),
       options_(std::move(options)),
-      config_(std::move(config)),
       log_(std::move(log)),
-      scheduler_(std::move(devices), std::move(tree), conditions()),
+      scheduler_(std::move(devices), std::move(tree), with_storm(daemon), !mps_active()),
       kept_(context, scheduler_, options_.kept, std::move(configured), log_, [this] { on_freed(); }),
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       attached_(context, scheduler_,
@@ -92,21 +92,10 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, Config confi
       ticker_(context, scheduler_, [this] { tick(); }),
       started_ns_(now_ns()) {}
 
-/// What holds for all devices now. MPS may start and stop. That matters to programs that start afterwards, and their
-/// arrival makes the daemon look. With a storm of evictions all kernels must be preemptible from the start, not only
-/// from its first wave on.
-Conditions Manager::conditions() const {
-  return {.time_sliced = !mps_active(),
-          .sets_time_slices = config_.daemon.time_slices,
-          .second_time_slice_us = static_cast<std::uint32_t>(config_.daemon.second_time_slice.count()),
-          .always_preemptible = config_.daemon.always_preemptible || options_.evict_storm.count() > 0,
-          .reserve_by_parts = config_.daemon.reserve_by_parts && config_.daemon.placement != Placement::capacity,
-          .placement = config_.daemon.placement,
-          .deadline = config_.daemon.evict_deadline,
-          .longest_leaving = config_.daemon.longest_block_task,
-          .lease = config_.daemon.lease,
-          .settled_ahead = config_.daemon.settled_ahead,
-          .subgrid = config_.daemon.subgrid};
+/// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.
+DaemonOptions Manager::with_storm(DaemonOptions daemon) const {
+  daemon.always_preemptible |= options_.evict_storm.count() > 0;
+  return daemon;
 }
 
 Manager::~Manager() {
@@ -134,8 +123,7 @@ std::vector<std::string> Manager::reload() {
   for (const auto& [path, programs] : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients()))
     log_(sched::kept_to_fewer_line(programs, path));
   kept_.set_configured(std::move(configured));
-  config_ = std::move(outcome.config);
-  change_tree(std::move(tree));
+  change(std::move(tree), with_storm(outcome.config.daemon));
   log_unfit();
   return {};
 }
@@ -154,9 +142,9 @@ void Manager::stop() {
   if (server_) server_->stop();
 }
 
-void Manager::change_tree(sched::SliceTree tree) {
-  const Conditions now = conditions();  // which takes time; a decision counts from when it is begun
-  scheduler_.set_tree(std::move(tree), now, now_ns());
+void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon) {
+  const bool time_sliced = !mps_active();  // which takes time; a decision counts from when it is begun
+  scheduler_.set_all(std::move(tree), daemon, time_sliced, now_ns());
   const auto exists = [this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; };
   ends_.faults().keep(exists);
   ends_.ended().keep(exists);
@@ -215,7 +203,7 @@ void Manager::tick() {
 void Manager::handle_disobedience(const Client& client) {
   const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
                           ", slice " + client.slice() + ")";
-  const bool stop = config_.daemon.on_disobey == OnDisobey::stop;
+  const bool stop = scheduler_.options().on_disobey == OnDisobey::stop;
   log_of(client.identity().uid, who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
   if (!stop) return;
   auto program = attached_.program_of(client);

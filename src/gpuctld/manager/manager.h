@@ -61,11 +61,11 @@ class Manager {
   const QueueLedger& queues() const { return queues_.ledger(); }
 
  private:
-  Manager(boost::asio::io_context& context, ManagerOptions options, Config config, std::vector<Gpu> devices,
-          sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
+  Manager(boost::asio::io_context& context, ManagerOptions options, const DaemonOptions& daemon,
+          std::vector<Gpu> devices, sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
   bool on_kick(std::uint32_t uid);
-  Conditions conditions() const;
+  DaemonOptions with_storm(DaemonOptions daemon) const;
   void on_closed(Session& session);
   void on_refused(std::uint32_t uid);
   /// A line that this user caused.
@@ -76,7 +76,8 @@ class Manager {
   void tick();
   void handle_disobedience(const Client& client);
   void on_freed();
-  void change_tree(sched::SliceTree tree);
+  void change_tree(sched::SliceTree tree) { change(std::move(tree), scheduler_.options()); }
+  void change(sched::SliceTree tree, const DaemonOptions& daemon);
   void log_unfit();
 
   // manager_varlink.cc, manager_clients.cc, manager_end.cc
@@ -120,7 +121,6 @@ class Manager {
 
   boost::asio::io_context& context_;
   ManagerOptions options_;
-  Config config_;
   Log log_;
   Scheduler scheduler_;
   Kept kept_;

@@ -125,13 +125,13 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto found = slices.find(slice);
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-  const Conditions now = conditions();
-  const bool mps = !now.time_sliced || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
+  const DaemonOptions& daemon = scheduler_.options();
+  const bool mps = mps_active() || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
   // limits programs to whole SMs, so where they are to share each SM it is not asked to.
-  if (!now.always_preemptible && now.placement != Placement::capacity && mps && !options_.leaves_out_gpus)
-    hundredths = scheduler_.mps_hundredths(index, config_.daemon.limits_by_mps);
+  if (!daemon.always_preemptible && daemon.placement != Placement::capacity && mps && !options_.leaves_out_gpus)
+    hundredths = scheduler_.mps_hundredths(index);
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
   };
@@ -144,10 +144,9 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
 /// for no number. None without MPS, where nothing is shared.
 std::optional<std::uint32_t> Manager::promise_queues(Session& session, std::size_t slice, std::int64_t own,
                                                      std::optional<std::uint32_t> hundredths) {
-  const Conditions now = conditions();
-  if (now.time_sliced) return std::nullopt;
+  if (!mps_active()) return std::nullopt;
   const bool exempt = budgets_.exempt(session.peer().uid);
-  if (own == 0) return queues_.promise(session, exempt, scheduler_.would_need_form(slice, hundredths, now));
+  if (own == 0) return queues_.promise(session, exempt, scheduler_.would_need_form(slice, hundredths, false));
   queues_.note(session, exempt, static_cast<std::uint32_t>(own));
   return static_cast<std::uint32_t>(own);
 }
@@ -179,8 +178,8 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},
-                           {"latency_target_us", config_.daemon.latency_target.count()},
-                           {"block_target_us", config_.daemon.block_target.count()}});
+                           {"latency_target_us", scheduler_.options().latency_target.count()},
+                           {"block_target_us", scheduler_.options().block_target.count()}});
   if (client) answer.fds.emplace_back(::dup(client->memfd()));
   if (kick) answer.fds.emplace_back(::dup(kick.get()));
   const bool sound = answer.fds.size() == 2 && answer.fds[0] && answer.fds[1];
@@ -189,11 +188,13 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  Client& added = kept_.attach(std::move(*client), conditions(), now_ns());
+  // MPS may start and stop, which matters to programs that start afterwards. So their arrival makes the daemon look.
+  const bool time_sliced = !mps_active();
+  Client& added = kept_.attach(std::move(*client), time_sliced, now_ns());
   session.trust_as_client();
   // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
   // the version of a library, has none.
-  if (queues || (version && !conditions().time_sliced && !queues_.has(session)))
+  if (queues || (version && !time_sliced && !queues_.has(session)))
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
   answer.reply.parameters["in_force"] = added.in_force();

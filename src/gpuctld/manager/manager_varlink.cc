@@ -176,8 +176,9 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
                   [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
     status.notes.push_back(std::string("how long a turn lasts, whatever the kernel: ") +
-                           (config_.daemon.time_slices ? turns(scheduler_.time_slices_work())
-                                                       : "as the driver has it (time_slices = false in gpuctl.toml)"));
+                           (scheduler_.options().time_slices
+                                ? turns(scheduler_.time_slices_work())
+                                : "as the driver has it (time_slices = false in gpuctl.toml)"));
   }
   if (options_.evict_storm.count() > 0)
     status.notes.push_back("testing: every grant is replaced by a random one each " +

@@ -49,8 +49,8 @@ void Kept::save_slices() {
   state_.save(current_state(scheduler_.tree(), configured_));
 }
 
-Client& Kept::attach(Client client, const Conditions& conditions, std::uint64_t now_ns) {
-  return returning_.attach(std::move(client), conditions, now_ns);
+Client& Kept::attach(Client client, bool time_sliced, std::uint64_t now_ns) {
+  return returning_.attach(std::move(client), time_sliced, now_ns);
 }
 
 void Kept::note_gone(bool last, std::uint64_t now_ns) {

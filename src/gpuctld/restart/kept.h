@@ -49,7 +49,7 @@ class Kept {
   std::vector<std::string> problems() const;
 
   /// Adds the client to the scheduler (Returning::attach).
-  Client& attach(Client client, const Conditions& conditions, std::uint64_t now_ns);
+  Client& attach(Client client, bool time_sliced, std::uint64_t now_ns);
   /// A client is gone. `last`: no other is attached.
   void note_gone(bool last, std::uint64_t now_ns);
 

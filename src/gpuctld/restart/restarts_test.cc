@@ -92,7 +92,7 @@ struct Program {
 class Daemon {
  public:
   Daemon(sched::SliceTree tree, Disk& disk, std::uint64_t now_ns)
-      : scheduler({{0, "Test GPU", "GPU-0", true, kSms, 1u << 30}}, std::move(tree), conditions()),
+      : scheduler({{0, "Test GPU", "GPU-0", true, kSms, 1u << 30}}, std::move(tree), options()),
         returning(
             context_, scheduler, [](const std::string&) {}, [] {}),
         record(
@@ -103,9 +103,9 @@ class Daemon {
   ~Daemon() { returning.stop(); }
 
  private:
-  static Conditions conditions() {
+  static DaemonOptions options() {
     constexpr std::chrono::hours kNever{1};
-    return {.always_preemptible = true, .deadline = kNever, .longest_leaving = kNever, .lease = kNever};
+    return {.evict_deadline = kNever, .longest_block_task = kNever, .always_preemptible = true, .lease = kNever};
   }
   boost::asio::io_context context_{1};  ///< never run: its timers go by another clock
 
@@ -130,7 +130,7 @@ class Restarts : public testing::Test {
     Client client = std::move(
         Client::create({program.pid, program.process.uid, "program", program.process.start}, program.slice, {0})
             .value());
-    program.client = &daemon_->returning.attach(std::move(client), daemon_->scheduler.conditions(), now_ns_);
+    program.client = &daemon_->returning.attach(std::move(client), daemon_->scheduler.time_sliced(), now_ns_);
     program.page = ipc::StubMap::map(program.client->memfd()).value();
   }
 

@@ -67,7 +67,7 @@ std::uint32_t Returning::left_by_others(int device, const std::vector<Client*>& 
   return left;
 }
 
-Client& Returning::attach(Client client, const Conditions& conditions, std::uint64_t now_ns) {
+Client& Returning::attach(Client client, bool time_sliced, std::uint64_t now_ns) {
   std::vector<Client*> stand_ins;
   for (const auto& entry : waiting_)
     if (entry->client.identity().process() == client.identity().process()) stand_ins.push_back(&entry->client);
@@ -86,7 +86,7 @@ Client& Returning::attach(Client client, const Conditions& conditions, std::uint
   }
   std::erase_if(waiting_,
                 [&](const auto& entry) { return std::ranges::find(stand_ins, &entry->client) != stand_ins.end(); });
-  return scheduler_.replace(stand_ins, std::move(client), conditions, now_ns);
+  return scheduler_.replace(stand_ins, std::move(client), time_sliced, now_ns);
 }
 
 void Returning::stop() {

@@ -39,7 +39,7 @@ class Returning {
   void expect(const Holdings& holdings, std::uint64_t now_ns);
 
   /// Adds the client to the scheduler, in place of what stood in for its process. It inherits what that held.
-  Client& attach(Client client, const Conditions& conditions, std::uint64_t now_ns);
+  Client& attach(Client client, bool time_sliced, std::uint64_t now_ns);
 
   /// Forgets all; nothing is decided.
   void stop();

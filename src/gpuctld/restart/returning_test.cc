@@ -188,7 +188,7 @@ TEST_F(ReturningTest, OnlyWorkCountsAsWork) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   ASSERT_TRUE(tree.create("ls", {.reserve = 8}, kRoot));
   ASSERT_TRUE(tree.create("batch", {.reserve = 100, .reserve_hold_ms = 60'000, .weight = 200}, kRoot));
-  scheduler_.set_tree(std::move(tree), {.always_preemptible = true}, 2 * kMs);
+  scheduler_.set_all(std::move(tree), {.always_preemptible = true}, false, 2 * kMs);
   FakeProgram ls(scheduler_, "ls");
   ls.demand(132);
   Client& back = *attach(holder_, 3 * kMs);

@@ -48,8 +48,8 @@ void keep_work(const sched::Slices& slices_before, const sched::Slices& slices, 
 
 }  // namespace
 
-Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions)
-    : devices_(std::move(devices)), tree_(std::move(tree)), conditions_(conditions) {
+Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const DaemonOptions& options, bool time_sliced)
+    : devices_(std::move(devices)), tree_(std::move(tree)), options_(options), time_sliced_(time_sliced) {
   for (const Gpu& gpu : devices_) {
     grants_.emplace_back(gpu.sms);
     sms_.push_back(grants_.back().sms());
@@ -58,13 +58,14 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions
   queues_.resize(grants_.size());
   tried_.resize(grants_.size());
   work_.resize(grants_.size());
-  set_tree(tree_, conditions_, 0);
+  set_tree(tree_, 0);
 }
 
-void Scheduler::set_tree(sched::SliceTree tree, const Conditions& conditions, std::uint64_t now_ns) {
+void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, bool time_sliced, std::uint64_t now_ns) {
   charge_turns(now_ns);
   const auto slices_before = std::exchange(tree_, std::move(tree)).slices();
-  conditions_ = conditions;
+  options_ = options;
+  time_sliced_ = time_sliced;
   effective_ = sched::effective_settings(tree_.slices());
   nodes_ = tree_.nodes();
   for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
@@ -77,21 +78,21 @@ void Scheduler::set_tree(sched::SliceTree tree, const Conditions& conditions, st
   decide_anew(now_ns);
 }
 
-Client& Scheduler::add(Client client, const Conditions& conditions, std::uint64_t now_ns) {
+Client& Scheduler::add(Client client, bool time_sliced, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
-  conditions_ = conditions;
+  time_sliced_ = time_sliced;
   decide_anew(now_ns);
   return added;
 }
 
-Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client, const Conditions& conditions,
+Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client, bool time_sliced,
                            std::uint64_t now_ns) {
   charge_turns(now_ns);
   for (Client* stand_in : stand_ins)
     for (auto& queues : queues_)
       for (auto& [path, queue] : queues) queue.forget(*stand_in, now_ns);
   std::erase_if(clients_, [&](const Client& other) { return std::ranges::find(stand_ins, &other) != stand_ins.end(); });
-  return add(std::move(client), conditions, now_ns);
+  return add(std::move(client), time_sliced, now_ns);
 }
 
 Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
@@ -111,13 +112,13 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   return removed;
 }
 
-std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice, bool maxima) const {
+std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
   const bool has_reserve = sched::has_reserve(nodes_, slice);
   std::optional<std::uint32_t> greatest;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const sched::CapSM device{devices_[i].sms};
-    const bool limited = maxima && sched::most_of(nodes_, slice, device) < device;
+    const bool limited = options_.limits_by_mps && sched::most_of(nodes_, slice, device) < device;
     if (!has_reserve && !limited) return std::nullopt;
     const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_on_[i], device)[slice], device);
     if (!hundredths) return std::nullopt;
@@ -126,14 +127,12 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice, bool m
   return greatest;
 }
 
-bool Scheduler::would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths,
-                                const Conditions& conditions) const {
+bool Scheduler::would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, bool time_sliced) const {
   if (effective_[slice].ruler >= 0 || recorder_.wanted()) return true;
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     sched::CappedClient comes{.node = static_cast<std::uint32_t>(slice)};
     if (hundredths) comes.cap = sched::sms_of_hundredths(*hundredths, sched::CapSM{devices_[device].sms});
-    const DeviceConditions where{.time_sliced = conditions.time_sliced && devices_[device].needs_mps(),
-                                 .always = conditions.always_preemptible};
+    const DeviceConditions where{.time_sliced = time_sliced && devices_[device].needs_mps(), .options = &options_};
     if (grants_[device].would_be_in_force(nodes_on_[device], comes, where) != InForce::nothing) return true;
   }
   return false;
@@ -150,10 +149,7 @@ void Scheduler::charge_turns(std::uint64_t now_ns) {
 
 void Scheduler::decide_anew(std::uint64_t now_ns) {
   charge_turns(now_ns);
-  for (Client& client : clients_) {
-    client.set_longest_leaving(conditions_.longest_leaving);
-    client.set_lease(conditions_.lease);
-  }
+  for (Client& client : clients_) client.go_by(options_);
   gather_members();
   rebuild_queues(now_ns);
   read_usage(now_ns);
@@ -201,11 +197,7 @@ void Scheduler::gather_members() {
   std::uint32_t node = 0;
   std::map<std::string_view, std::uint32_t> node_of;
   for (const auto& [path, slice] : tree_.slices()) node_of[path] = node++;
-  for (Client& client : clients_) {
-    client.node = node_of.at(client.slice());
-    client.allow_ahead(conditions_.settled_ahead);
-    client.set_subgrid(conditions_.subgrid);
-  }
+  for (Client& client : clients_) client.node = node_of.at(client.slice());
   inhabited_.assign(nodes_.size(), false);
   for (const Client& client : clients_)
     sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
@@ -221,20 +213,17 @@ void Scheduler::gather_members() {
   }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     add_time_slices(device, members[device]);
-    const bool time_sliced = conditions_.time_sliced && devices_[device].needs_mps();
+    const bool time_sliced = time_sliced_ && devices_[device].needs_mps();
     const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
     for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
-    grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced,
-                                                       .always = conditions_.always_preemptible,
-                                                       .by_parts = conditions_.reserve_by_parts,
-                                                       .by_capacity = by_capacity,
-                                                       .sm = sm});
+    grants_[device].renew(std::move(members[device]),
+                          {.time_sliced = time_sliced, .options = &options_, .by_capacity = by_capacity, .sm = sm});
   }
 }
 
 bool Scheduler::by_capacity() const {
-  if (conditions_.placement != Placement::automatic) return conditions_.placement == Placement::capacity;
+  if (options_.placement != Placement::automatic) return options_.placement == Placement::capacity;
   return sched::prefers_capacity(tree_.slices().at("/").job_policy);
 }
 
@@ -250,11 +239,12 @@ std::optional<sched::SmLimits> Scheduler::limits_of_sm(std::size_t device, bool 
 }
 
 void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const {
-  if (!conditions_.time_sliced || !conditions_.sets_time_slices || !devices_[device].needs_mps()) return;
+  if (!time_sliced_ || !options_.time_slices || !devices_[device].needs_mps()) return;
   std::vector<TimeShare> programs;
   for (const DeviceGrants::Member& member : members)
     programs.push_back({member.client->node, member.terms.priority, member.client->slots()[member.slot].often});
-  const std::vector<std::uint32_t> slices = time_slices(nodes_, programs, conditions_.second_time_slice_us);
+  const std::vector<std::uint32_t> slices =
+      time_slices(nodes_, programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
   for (std::size_t i = 0; i < members.size(); ++i) members[i].terms.time_slice_us = slices[i];
 }
 
@@ -267,7 +257,7 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
 
 /// True if a client began or ceased to launch often where that decides about time slices.
 bool Scheduler::mark_often() {
-  if (!conditions_.time_sliced || !conditions_.sets_time_slices) return false;
+  if (!time_sliced_ || !options_.time_slices) return false;
   bool changed = false;
   for (Client& client : clients_)
     for (Client::Slot& slot : client.slots()) {
@@ -292,7 +282,7 @@ bool Scheduler::update(std::uint64_t now_ns) {
   }
   changed |= update_queues(now_ns);
   for (std::size_t device = 0; device < grants_.size(); ++device)
-    changed |= grants_[device].end_turn(nodes_on_[device], conditions_.deadline, now_ns);
+    changed |= grants_[device].end_turn(nodes_on_[device], options_.evict_deadline, now_ns);
   if (changed)
     decide(now_ns);
   else
@@ -308,7 +298,7 @@ void Scheduler::decide(std::uint64_t now_ns) {
 
 void Scheduler::write(std::uint64_t now_ns) {
   bool more = false;
-  for (DeviceGrants& grants : grants_) more |= grants.plan(conditions_.deadline, now_ns);
+  for (DeviceGrants& grants : grants_) more |= grants.plan(options_.evict_deadline, now_ns);
   commit(more, now_ns);
 }
 
@@ -332,7 +322,7 @@ std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
   for (Client& client : clients_) {
     bool disobeys = false;
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
-      disobeys |= client.check_deadline(slot, conditions_.deadline, now_ns);
+      disobeys |= client.check_deadline(slot, options_.evict_deadline, now_ns);
     if (disobeys) found.push_back(&client);
   }
   return found;

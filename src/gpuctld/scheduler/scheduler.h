@@ -32,30 +32,12 @@
 
 namespace gpuctl::daemon {
 
-/// What holds for all devices, beside the tree.
-struct Conditions {
-  bool time_sliced = false;                ///< programs take turns on the GPUs (no MPS)
-  bool sets_time_slices = false;           ///< the administrator wants to set how long turns last
-  std::uint32_t second_time_slice_us = 0;  ///< of programs that come second (time_slices.h); 0: chosen there
-  bool always_preemptible = false;         ///< all clients must be ready to give SMs back, whatever is in force
-  bool reserve_by_parts = true;            ///< DeviceConditions::by_parts
-  Placement placement = Placement::automatic;
-  /// How much longer than it lately took (LeavingTimes) a client may take to give SMs back. Then other clients get them
-  /// all the same.
-  std::chrono::nanoseconds deadline = DaemonOptions{}.evict_deadline;
-  /// The most that LeavingTimes can add. A client that takes more than the deadline and this is found to disobey.
-  std::chrono::nanoseconds longest_leaving = DaemonOptions{}.longest_block_task;
-  /// A client that gives no sign of life for so long has no demand.
-  std::chrono::nanoseconds lease = DaemonOptions{}.lease;
-  /// How far ahead of the GPU a client may be with kernels that cannot be evicted, where its grant is settled.
-  std::chrono::milliseconds settled_ahead = DaemonOptions{}.settled_ahead;
-  std::chrono::microseconds subgrid{0};  ///< Stub::subgrid_us
-};
-
-/// Its many members are the inputs of the decisions (tree, clients, conditions) and, by device, what follows from them.
+/// Its many members are the inputs of the decisions (tree, clients, options) and, by device, what follows from them.
 class Scheduler {
  public:
-  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, Conditions conditions = {});
+  Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const DaemonOptions& options = {},
+            bool time_sliced = false);
+  Scheduler(const Scheduler&) = delete;
 
   const std::vector<Gpu>& devices() const { return devices_; }
   const sched::SliceTree& tree() const { return tree_; }
@@ -63,21 +45,28 @@ class Scheduler {
   const std::vector<sched::Effective>& effective() const { return effective_; }
   const std::list<Client>& clients() const { return clients_; }
 
-  const Conditions& conditions() const { return conditions_; }
+  /// What the administrator says. It is held here, and nowhere else.
+  const DaemonOptions& options() const { return options_; }
+  /// Programs take turns on the GPUs (no MPS), but not on the software GPU.
+  bool time_sliced() const { return time_sliced_; }
 
-  /// Replaces the tree, and what holds for all devices, and decides once. The new tree still has every slice that a
-  /// client is in.
-  void set_tree(sched::SliceTree tree, const Conditions& conditions, std::uint64_t now_ns);
-  void set_tree(sched::SliceTree tree, std::uint64_t now_ns) { set_tree(std::move(tree), conditions_, now_ns); }
-  void set_conditions(const Conditions& conditions, std::uint64_t now_ns) { set_tree(tree_, conditions, now_ns); }
+  /// Replaces the tree, the options and whether programs take turns, and decides once. The new tree still has every
+  /// slice that a client is in.
+  void set_all(sched::SliceTree tree, const DaemonOptions& options, bool time_sliced, std::uint64_t now_ns);
+  void set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
+    set_all(std::move(tree), options_, time_sliced_, now_ns);
+  }
+  void set_options(const DaemonOptions& options, std::uint64_t now_ns) {
+    set_all(tree_, options, time_sliced_, now_ns);
+  }
+  void set_time_sliced(bool time_sliced, std::uint64_t now_ns) { set_all(tree_, options_, time_sliced, now_ns); }
 
   /// Adds the client and grants it something, by what holds now. It stays until remove(). Its slice exists.
-  Client& add(Client client, const Conditions& conditions, std::uint64_t now_ns);
-  Client& add(Client client, std::uint64_t now_ns) { return add(std::move(client), conditions_, now_ns); }
+  Client& add(Client client, bool time_sliced, std::uint64_t now_ns);
+  Client& add(Client client, std::uint64_t now_ns) { return add(std::move(client), time_sliced_, now_ns); }
 
   /// add(), in place of clients that stood in for it: nothing is decided in between.
-  Client& replace(const std::vector<Client*>& stand_ins, Client client, const Conditions& conditions,
-                  std::uint64_t now_ns);
+  Client& replace(const std::vector<Client*>& stand_ins, Client client, bool time_sliced, std::uint64_t now_ns);
 
   /// What the client had is granted to others before this returns; no client waits for one that is gone. The page of
   /// the removed client stays as it is.
@@ -88,11 +77,12 @@ class Scheduler {
   /// device: two programs with the same percentage may have different SMs, and together all, so gpuctl keeps these (but
   /// not for those that have a reserve themselves, which can have no part in common with others). None while the slice
   /// is suspended, and below a policy for jobs, which knows kernels by what they take on the whole GPU. `slice`: its
-  /// index in tree().slices(). `maxima`: MPS keeps maxima too, not only slices with a reserve off those of others.
-  std::optional<std::uint32_t> mps_hundredths(std::size_t slice, bool maxima) const;
+  /// index in tree().slices(). With limits_by_mps MPS keeps maxima too, not only slices with a reserve off those of
+  /// others.
+  std::optional<std::uint32_t> mps_hundredths(std::size_t slice) const;
   /// Whether something would be in force for a program that comes to the slice, so that its kernels have to give SMs
   /// back. `hundredths`: MPS keeps it to that percentage.
-  bool would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, const Conditions& conditions) const;
+  bool would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, bool time_sliced) const;
 
   /// A hint counts within what the client's slice allows.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
@@ -241,7 +231,8 @@ class Scheduler {
   std::vector<std::map<std::string, Tried>> tried_;      ///< likewise
   std::vector<sched::CountedProgram> counted_;           ///< scratch
   std::vector<ipc::Record> records_;                     ///< scratch
-  Conditions conditions_;
+  DaemonOptions options_;
+  bool time_sliced_ = false;
   std::function<bool(std::uint64_t now_ns)> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };

@@ -194,7 +194,7 @@ constexpr std::uint64_t kLook = 100 * kMs;
 
 class Leases : public testing::Test {
  protected:
-  Leases() { scheduler_.set_conditions({.always_preemptible = true, .lease = std::chrono::seconds(2)}, 1); }
+  Leases() { scheduler_.set_options({.always_preemptible = true, .lease = std::chrono::seconds(2)}, 1); }
 
   /// The daemon looks every 100 ms for so long, and these clients beat and obey. All the while no SM is granted twice.
   void pass(std::uint64_t ns, std::initializer_list<FakeJob*> alive) {
@@ -340,7 +340,7 @@ TEST(Scheduler, SaysHowKernelsRun) {
   ls.demand(8);
   scheduler.update(6'000'000'001);
   EXPECT_EQ(batch.mode(), ipc::Mode::common);
-  scheduler.set_conditions({.reserve_by_parts = false}, 6'000'000'002);
+  scheduler.set_options({.reserve_by_parts = false}, 6'000'000'002);
   EXPECT_EQ(batch.mode(), ipc::Mode::workers);
 }
 

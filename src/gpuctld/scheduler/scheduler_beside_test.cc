@@ -8,7 +8,7 @@ namespace {
 
 /// An SM holds four workers of the first kernel, by shared memory, and eight of the second, by warps.
 constexpr ipc::WorkerNeeds kMemory{32, 16, 4, 0, 48 * 1024}, kThreads{256, 32, 8, 0, 0};
-constexpr Conditions kByCapacity{.always_preemptible = true, .placement = Placement::capacity};
+constexpr DaemonOptions kByCapacity{.always_preemptible = true, .placement = Placement::capacity};
 
 Gpu h100() {
   Gpu gpu = daemon::gpu(132);
@@ -32,8 +32,8 @@ void tell(FakeProgram& program, const ipc::WorkerNeeds& needs) {
 }
 
 struct Two {
-  explicit Two(const std::string& policy = "share", const Conditions& conditions = kByCapacity)
-      : scheduler({h100()}, two(policy), conditions), a(scheduler, "a"), b(scheduler, "b") {
+  explicit Two(const std::string& policy = "share", const DaemonOptions& options = kByCapacity)
+      : scheduler({h100()}, two(policy), options), a(scheduler, "a"), b(scheduler, "b") {
     b.kernel = 8;
     a.head(1, 13200);
     b.head(1, 13200);
@@ -59,11 +59,11 @@ TEST(Placement, SaysWhetherProgramsShareEachSm) {
   FakeProgram batch(scheduler, "batch");
   EXPECT_TRUE(shares(batch));
   EXPECT_EQ(batch.granted(), 124u) << "amounts stay as they are";
-  scheduler.set_conditions({.time_sliced = true, .placement = Placement::capacity}, 2);
+  scheduler.set_time_sliced(true, 2);
   EXPECT_FALSE(shares(batch)) << "programs are never on the GPU together";
-  scheduler.set_conditions(kByCapacity, 3);
+  scheduler.set_time_sliced(false, 3);
   EXPECT_TRUE(shares(batch));
-  scheduler.set_conditions({}, 4);
+  scheduler.set_options({}, 4);
   EXPECT_FALSE(shares(batch));
 }
 
@@ -71,11 +71,11 @@ TEST(Placement, IsByCapacityByDefaultUnderAPolicyThatIsBetterSo) {
   Scheduler scheduler({h100()}, two("sim:trial=0"));
   FakeProgram program(scheduler, "a");
   EXPECT_TRUE(shares(program));
-  scheduler.set_conditions({.placement = Placement::sms}, 2);
+  scheduler.set_options({.placement = Placement::sms}, 2);
   EXPECT_FALSE(shares(program));
-  scheduler.set_conditions({.time_sliced = true}, 3);
+  scheduler.set_all(scheduler.tree(), {}, true, 3);
   EXPECT_FALSE(shares(program)) << "programs are never on the GPU together";
-  scheduler.set_conditions({}, 4);
+  scheduler.set_time_sliced(false, 4);
   EXPECT_TRUE(shares(program));
   scheduler.set_tree(two("srt"), 5);
   EXPECT_FALSE(shares(program));

@@ -144,7 +144,7 @@ bool Scheduler::update_queues(std::uint64_t now_ns) {
           queue->second.set_capacity(std::max(node.given + node.headroom, sched::CapSM{1}));
       }
     }
-    for (auto& [path, queue] : queues) changed |= queue.update(conditions_.deadline, now_ns);
+    for (auto& [path, queue] : queues) changed |= queue.update(options_.evict_deadline, now_ns);
   }
   return changed;
 }

@@ -87,7 +87,7 @@ TEST(LevelsInScheduler, NorWhereProgramsTakeTurnsOnTheGpu) {
   Scheduler scheduler({hardware}, levels("hpf"));
   FakeJob low(scheduler, "low"), high(scheduler, "high");
   EXPECT_TRUE(is_free(low));
-  scheduler.set_conditions({.time_sliced = true}, 1 * kMs);
+  scheduler.set_time_sliced(true, 1 * kMs);
   EXPECT_FALSE(is_free(low)) << "there is no priority between contexts that are never there together";
 }
 
@@ -126,7 +126,7 @@ TEST(LevelsInScheduler, ALowSubtreeTakesNoTurnsOfAHigherTenant) {
   EXPECT_TRUE(tree.create("low/child", {.priority = 100}, owner));
   Gpu hardware = gpu(132);
   hardware.software = false;
-  Scheduler scheduler({hardware}, tree, {.time_sliced = true});
+  Scheduler scheduler({hardware}, tree, {}, true);
   FakeJob tenant(scheduler, "tenant"), child(scheduler, "low/child");
   tenant.head(1, 132 * 100);
   scheduler.update(1 * kMs);
@@ -155,13 +155,6 @@ TEST(LevelsInScheduler, WeightsBelowASliceShareItsPartOfTheTurns) {
     all += tenant.granted() > 0 || child.granted() > 0 || other.granted() > 0;
   }
   EXPECT_NEAR(static_cast<double>(tenants) / static_cast<double>(all), 0.5, 0.05);
-}
-
-sched::SliceTree two_levels() {
-  sched::SliceTree tree(sched::CapSM{132}, 0);
-  EXPECT_TRUE(tree.create("high", {.priority = 10}, kRoot));
-  EXPECT_TRUE(tree.create("low", {}, kRoot));
-  return tree;
 }
 
 }  // namespace

@@ -69,13 +69,13 @@ TEST(Scheduler, SaysWhoseGrantIsSettledAndHowFarAheadThatLetsItBe) {
   {
     const FakeProgram second(scheduler, "batch");
     EXPECT_TRUE(ipc::is_settled(batch.mode())) << "they have the same SMs in common";
-    scheduler.set_conditions({.reserve_by_parts = false, .settled_ahead = std::chrono::seconds(1)}, 2);
+    scheduler.set_options({.settled_ahead = std::chrono::seconds(1), .reserve_by_parts = false}, 2);
     EXPECT_FALSE(ipc::is_settled(batch.mode()));
-    scheduler.set_conditions({.settled_ahead = std::chrono::seconds(1)}, 2);
+    scheduler.set_options({.settled_ahead = std::chrono::seconds(1)}, 2);
     scheduler.remove(*second.client, 2);
   }
   EXPECT_TRUE(ipc::is_settled(batch.mode()));
-  scheduler.set_conditions({.settled_ahead = std::chrono::milliseconds(5)}, 3);
+  scheduler.set_options({.settled_ahead = std::chrono::milliseconds(5)}, 3);
   EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 5u);
 }
 
@@ -83,7 +83,7 @@ TEST(Scheduler, SaysHowLongASubgridTakes) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.subgrid = std::chrono::microseconds(62)});
   FakeProgram batch(scheduler, "batch");
   EXPECT_EQ(ipc::load(batch.stub->subgrid_us), 62u);
-  scheduler.set_conditions({}, 3);
+  scheduler.set_options({}, 3);
   EXPECT_EQ(ipc::load(batch.stub->subgrid_us), 0u);
 }
 
@@ -107,7 +107,7 @@ TEST(Scheduler, AChangeIsDecidedAndWrittenOnce) {
   const std::uint32_t epoch = batch.epoch();
   sched::SliceTree tree = scheduler.tree();
   ASSERT_TRUE(tree.change("batch", {.max = 40, .priority = 7}, kRoot));
-  scheduler.set_tree(tree, {.time_sliced = true, .sets_time_slices = true}, 3);
+  scheduler.set_all(tree, {}, true, 3);
   EXPECT_EQ(batch.granted(), 40u);
   EXPECT_EQ(batch.stub->grant[0].priority, 7);
   EXPECT_NE(ls.stub->grant[0].time_slice_us, 0u);
@@ -161,7 +161,8 @@ TEST(Scheduler, ARemovedClientsGrantIsFreeAtOnce) {
 }
 
 TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.deadline = std::chrono::seconds(60)});
+  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict),
+                      {.evict_deadline = std::chrono::seconds(60)});
   FakeProgram a(scheduler, "batch"), b(scheduler, "batch");
   a.demand(100);
   b.demand(132);
@@ -251,7 +252,7 @@ TEST(Scheduler, MoreClientsThanSmsTakeTurns) {
 }
 
 /// A client has the deadline alone, 50 ms.
-constexpr Conditions kNoLongTasks{.longest_leaving = std::chrono::nanoseconds(0)};
+constexpr DaemonOptions kNoLongTasks{.longest_block_task = std::chrono::milliseconds(0)};
 
 TEST(Scheduler, AClientThatKeepsSmsPastTheDeadlineIsFoundOnce) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), kNoLongTasks);

@@ -6,7 +6,7 @@
 namespace gpuctl::daemon::scheduler_trial_test {
 namespace {
 
-constexpr Conditions kByCapacity{.placement = Placement::capacity};
+constexpr DaemonOptions kByCapacity{.placement = Placement::capacity};
 
 sched::SliceTree two_slices(const std::string& policy, const sched::SliceChange& of_one = {}) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
@@ -25,8 +25,8 @@ Gpu nvidia() {
 
 /// Two programs that always have a launch outstanding. Each ends so many launches in 10 ms.
 struct Pair {
-  explicit Pair(sched::SliceTree tree, const Conditions& conditions = kByCapacity)
-      : scheduler({nvidia()}, std::move(tree), conditions), one(scheduler, "one"), other(scheduler, "other") {
+  explicit Pair(sched::SliceTree tree, const DaemonOptions& options = kByCapacity)
+      : scheduler({nvidia()}, std::move(tree), options), one(scheduler, "one"), other(scheduler, "other") {
     other.kernel = 8;
   }
 
@@ -65,7 +65,8 @@ TEST(TrialInScheduler, ProgramsAreLeftToTheGpuIfTheyGetOnBetterSo) {
 TEST(TrialInScheduler, WhatElseIsInForceKeepsThemFromIt) {
   Pair limited(two_slices("sim", {.max = 66}));
   Pair as_printed(two_slices("sim:trial=0"));
-  Pair by_turns(two_slices("sim"), {.time_sliced = true});
+  Pair by_turns(two_slices("sim"), {});
+  by_turns.scheduler.set_time_sliced(true, 1);
   Pair always(two_slices("sim"), {.always_preemptible = true, .placement = Placement::capacity});
   for (Pair* pair : {&limited, &as_printed, &by_turns, &always}) {
     for (int i = 0; i < 30; ++i) {

@@ -36,6 +36,7 @@ struct Device {
     capped.resize(clients.size());
     for (std::size_t i = 0; i < clients.size(); ++i)
       residents.push_back({clients[i].node, clients[i].under_policy, capped[i]});
+    where.options = &options;
     standings = standings_of(nodes, residents, where);
     daemon::decide({nodes, clients, standings, where}, allocator, decision);
     return decision;
@@ -67,6 +68,7 @@ struct Device {
   std::vector<ClientState> clients;
   std::vector<bool> capped;  ///< Resident::capped, by client
   std::vector<Standing> standings;
+  DaemonOptions options{.reserve_by_parts = false};
   DeviceConditions where{.capacity = CapSM{132}};
   sched::Allocator allocator;
   DeviceDecision decision;
@@ -76,7 +78,7 @@ struct Device {
 inline Device beside_a_reserve(bool strict) {
   Device device({slice(8, strict), slice(0, false), slice(0, false)});
   if (!strict) device.nodes[1].hold = std::chrono::milliseconds(100);
-  device.where.by_parts = true;
+  device.options.reserve_by_parts = true;
   device.clients = {{.node = 1}, {.node = 2, .demand = 132}};
   return device;
 }

@@ -92,20 +92,21 @@ TEST(KeptByMps, WithoutMpsItMeansNothing) {
   Scheduler scheduler({hardware}, limited_batch());
   KeptProgram batch(scheduler, "batch", 98);
   EXPECT_TRUE(batch.free());
-  scheduler.set_conditions({.time_sliced = true}, 2);
+  scheduler.set_time_sliced(true, 2);
   EXPECT_EQ(batch.in_force(), "max");
 }
 
 using Hundredths = std::optional<std::uint32_t>;
+constexpr DaemonOptions kMaxima{.limits_by_mps = true};
 
 TEST(KeptByMps, ThePercentageIsThatOfWhatASliceMayEverHave) {
   sched::SliceTree tree = limited_batch();
   ASSERT_TRUE(tree.create("batch/below", {.max = 40}, kRoot));
   ASSERT_TRUE(tree.create("jobs", {.max = 40, .policy = "fcfs"}, kRoot));
-  const Scheduler scheduler({gpu(132)}, tree);
+  const Scheduler scheduler({gpu(132)}, tree, kMaxima);
   const auto of = [&](const std::string& path) {
     return scheduler.mps_hundredths(
-        static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(path))), true);
+        static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(path))));
   };
   EXPECT_EQ(of("/"), Hundredths());
   EXPECT_EQ(of("ls"), Hundredths());
@@ -118,10 +119,10 @@ TEST(KeptByMps, AStrictReserveIsLeftFreeByWhatAlsoHasAMax) {
   sched::SliceTree tree = limited_batch();
   ASSERT_TRUE(tree.change("ls", {.reserve = 40, .reserve_mode = "strict"}, kRoot));
   ASSERT_TRUE(tree.create("other", {}, kRoot));
-  const Scheduler scheduler({gpu(132)}, tree);
+  const Scheduler scheduler({gpu(132)}, tree, kMaxima);
   const std::size_t batch = 1, other = 3;
-  EXPECT_EQ(scheduler.mps_hundredths(batch, true), sched::hundredths_for(sched::CapSM{92}, sched::CapSM{132}));
-  EXPECT_EQ(scheduler.mps_hundredths(other, true), Hundredths()) << "two such programs would leave nothing free";
+  EXPECT_EQ(scheduler.mps_hundredths(batch), sched::hundredths_for(sched::CapSM{92}, sched::CapSM{132}));
+  EXPECT_EQ(scheduler.mps_hundredths(other), Hundredths()) << "two such programs would leave nothing free";
 }
 
 TEST(KeptByMps, ASliceWithAReserveIsKeptOffThatOfAnother) {
@@ -131,10 +132,12 @@ TEST(KeptByMps, ASliceWithAReserveIsKeptOffThatOfAnother) {
     ASSERT_TRUE(tree.change(path, {.reserve = 14, .reserve_mode = "strict"}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
   const std::size_t ls = 2;
-  for (const bool maxima : {true, false})
-    EXPECT_EQ(scheduler.mps_hundredths(ls, maxima), sched::hundredths_for(sched::CapSM{118}, sched::CapSM{132}));
+  for (const bool maxima : {true, false}) {
+    scheduler.set_options({.limits_by_mps = maxima}, 2);
+    EXPECT_EQ(scheduler.mps_hundredths(ls), sched::hundredths_for(sched::CapSM{118}, sched::CapSM{132}));
+  }
   const std::size_t batch = 1;
-  EXPECT_EQ(scheduler.mps_hundredths(batch, false), Hundredths()) << "it has a max, and no reserve";
+  EXPECT_EQ(scheduler.mps_hundredths(batch), Hundredths()) << "it has a max, and no reserve";
   const KeptProgram one(scheduler, "ls", 118), two(scheduler, "other", 118);
   EXPECT_TRUE(one.free());
   EXPECT_TRUE(two.free());
@@ -144,10 +147,10 @@ TEST(KeptByMps, TheGreatestPercentageThatAnyDeviceNeeds) {
   sched::SliceTree tree = limited_batch();
   ASSERT_TRUE(tree.change("batch", {.max = 50}, kRoot));
   const std::size_t batch = 1;
-  EXPECT_EQ(Scheduler({gpu(132), gpu(100, 1)}, tree).mps_hundredths(batch, true), Hundredths(5050));
-  EXPECT_EQ(Scheduler({gpu(132), gpu(40, 1)}, tree).mps_hundredths(batch, true), Hundredths()) << "one needs none";
+  EXPECT_EQ(Scheduler({gpu(132), gpu(100, 1)}, tree, kMaxima).mps_hundredths(batch), Hundredths(5050));
+  EXPECT_EQ(Scheduler({gpu(132), gpu(40, 1)}, tree, kMaxima).mps_hundredths(batch), Hundredths()) << "one needs none";
   ASSERT_TRUE(tree.change("batch", {.max = 0}, kRoot));
-  EXPECT_EQ(Scheduler({gpu(132)}, tree).mps_hundredths(batch, true), Hundredths()) << "it does not stay suspended";
+  EXPECT_EQ(Scheduler({gpu(132)}, tree, kMaxima).mps_hundredths(batch), Hundredths()) << "it does not stay suspended";
 }
 
 }  // namespace

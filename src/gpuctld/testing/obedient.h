@@ -13,8 +13,8 @@
 namespace gpuctl::daemon {
 
 /// Nobody is silent, and everybody has to give SMs back.
-inline Conditions all_obey() {
-  return {.always_preemptible = true, .reserve_by_parts = false, .lease = std::chrono::hours(24)};
+inline DaemonOptions all_obey() {
+  return {.always_preemptible = true, .lease = std::chrono::hours(24), .reserve_by_parts = false};
 }
 
 struct Obedient {
