@@ -69,7 +69,7 @@ class Modes(instance.SystemTest):
         self.through_all(("free", "common", "part", "lent", "workers"), "")
 
     def test_by_capacity(self):
-        self.through_all(("free", "common", "part", "lent", "capacity"), 'lab.placement = "capacity"\n')
+        self.through_all(("free", "capacity"), 'lab.placement = "capacity"\n')
 
 
 if __name__ == "__main__":
