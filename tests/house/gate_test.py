@@ -20,7 +20,7 @@ COLUMNS = 120
 LONGEST_FILE = 400
 MOST_SOURCES = 25  # of a folder
 FORMATTED = ("*.cc", "*.h", "*.cu", "*.cuh", "*.c")
-EVIDENCE = "docs/measurements/"  # kept as it was when it was used
+EVIDENCE = "bench/results/"  # kept as it was when it was used
 UNITY_INCLUDE = re.compile(r'^#include\s*[<"](.+)[>"]$', re.MULTILINE)
 TIDY_AT_MOST = 6  # sources: one takes some seconds
 

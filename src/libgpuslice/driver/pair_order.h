@@ -1,7 +1,7 @@
 // The pairs of SMs of a GPU in the order of its groups (sm_groups.h).
 //
 // The SMs of a group are near each other. The driver lists pairs in another order: the first four of an H100 lie in
-// four groups (docs/measurements/probes/part_shapes.txt). A part made of them leaves others no group of which they have
+// four groups (bench/results/probe-part-shapes.txt). A part made of them leaves others no group of which they have
 // all. With the pairs in the order of the groups, a part of pairs takes whole groups but for the ones at its ends, and
 // the two kinds of parts number the SMs alike. docs/design/opaque.md, "Pairs, where programs have SMs in common".
 #pragma once

@@ -2,7 +2,7 @@
 // memory goes while a worker is on the GPU, MPS reports a fault to every program on the GPU. So these calls wait for
 // the workers, as any exit does, and no longer (Contexts::end_all_at_exit). A signal that kills the process leaves no
 // such moment. A program that becomes another one in the middle of any kernel is such a fault, also without this
-// library (docs/measurements/compat-h100-2026-11-25.txt, run 3), so exec waits for all kernels.
+// library (bench/results/compatibility-h100-2026-11-25.txt, run 3), so exec waits for all kernels.
 //
 // An exec that fails returns, and the program goes on in its slice (Contexts::exec_failed). What can be seen to fail
 // waits for nothing.

@@ -1,6 +1,6 @@
 // Which SMs does a part of a GPU have, made in one way or another, and which clusters run there at a time?
 //
-//   g++ -O1 -std=c++20 part_shapes.cc ../../../src/libgpuslice/driver/pair_order.cc -o part_shapes -I../../../src
+//   g++ -O1 -std=c++20 part_shapes.cc ../../src/libgpuslice/driver/pair_order.cc -o part_shapes -I../../src
 //       -I/usr/local/cuda/include -lcuda
 //   ./part_shapes SPEC...
 //

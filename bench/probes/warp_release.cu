@@ -1,5 +1,6 @@
-// Does a GPU start a thread block where all warps of those before it have ended, or earlier? Of each block one warp spins, the
-// others return at once. Plain: a thread block each. Loop: as many blocks as fit, each taking one after the other.
+// Does a GPU start a thread block where all warps of those before it have ended, or earlier? Of each block one warp
+// spins, the others return at once. Plain: a thread block each. Loop: as many blocks as fit, each taking one after the
+// other.
 //   nvcc -std=c++20 -arch=native warp_release.cu -o warp_release && ./warp_release
 #include <cuda_runtime.h>
 
@@ -14,10 +15,13 @@ constexpr long long kCycles = 20'000;
 
 __device__ void work() {
   if (threadIdx.x >= 32) return;
-  for (const long long begin = clock64(); clock64() - begin < kCycles;) {}
+  for (const long long begin = clock64(); clock64() - begin < kCycles;) {
+  }
 }
 
-__global__ void plain(unsigned) { work(); }
+__global__ void plain(unsigned) {
+  work();
+}
 
 __global__ void loop(unsigned blocks) {
   for (unsigned block = blockIdx.x; block < blocks; block += gridDim.x) {
@@ -52,7 +56,8 @@ int main() {
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, loop, threads, 0);
     const unsigned places = sms * fit, blocks = places * kRounds;
     const float alone = median_us(plain, blocks, threads, blocks), looping = median_us(loop, places, threads, blocks);
-    std::printf("%3u threads, %5u blocks, %2d on an SM: plain %.1f us, loop %.1f us\n", threads, blocks, fit, alone, looping);
+    std::printf("%3u threads, %5u blocks, %2d on an SM: plain %.1f us, loop %.1f us\n", threads, blocks, fit, alone,
+                looping);
   }
   return cudaGetLastError() != cudaSuccess;
 }
