@@ -1,4 +1,4 @@
-"""The measurements behind docs/measurements.md. scripts/measure.sh starts this, and explains the options.
+"""The measurements behind docs/engineering-notes.md. scripts/measure.sh starts this, and explains the options.
 
 A step yields rows of the table: figure, target, measured value. Sides that are compared take turns within one run.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the figures of docs/measurements.md on the machine's GPU, under MPS. Both sides of each figure are measured
+# Measures the figures of docs/engineering-notes.md on the machine's GPU, under MPS. Both sides of each figure are measured
 # in one run.
 #   scripts/measure.sh [--build DIR] [--out DIR] [--steps NAME,...] [--seconds N] [--no-mps] [--rehearse]
 # The default steps, one after the other: evict, latency, overhead, launch, identical; about four minutes in all on an

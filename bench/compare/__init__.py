@@ -1,1 +1,1 @@
-"""Compares two measurements figure by figure (docs/measurements.md)."""
+"""Compares two measurements figure by figure (docs/engineering-notes.md)."""

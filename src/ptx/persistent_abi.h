@@ -15,7 +15,7 @@
 // SMs. A grant is a number of SMs, n. A worker applies it to the SM it runs on: it may stay where %smid < n. The worker
 // checks this before each claim. On another SM it leaves, so whole SMs become free. Under MPS, %smid does not name an
 // SM. It counts, for each client separately, the SMs on which that client has blocks now; so a grant of n leaves the
-// client n SMs, whichever they are (docs/measurements.md, "Facts about the GPU"). The hardware places workers wherever
+// client n SMs, whichever they are (docs/engineering-notes.md, "Facts about the GPU"). The hardware places workers wherever
 // there is room, so some workers of a grid leave at once, and the runtime starts as many more. The range of one stream
 // can be narrower than the range of its client.
 //

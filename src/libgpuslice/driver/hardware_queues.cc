@@ -36,7 +36,7 @@ void set_hardware_queues(unsigned queues) {
 }
 
 /// Where neither gpuctld nor the program says a number, the driver makes 2 under MPS and 8 otherwise
-/// (docs/measurements.md, "Facts about the GPU").
+/// (docs/engineering-notes.md, "Facts about the GPU").
 unsigned hardware_queues() {
   static const unsigned queues = [] {
     if (const unsigned said = g_said) return said;

@@ -1,6 +1,6 @@
 // %smid as a client of MPS sees it: not the name of an SM, but a number that counts the SMs on which this process has
 // blocks now. An SM gets the lowest number not in use when the first block comes to it, and loses it with the last.
-// (Seen on an H200: docs/measurements.md, "Facts about the GPU".)
+// (Seen on an H200: docs/engineering-notes.md, "Facts about the GPU".)
 #pragma once
 
 #include <algorithm>
