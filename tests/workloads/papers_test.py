@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The papers' experiments in the simulator: prints the tables of docs/policies.md and fails where a claim does not
+"""The papers' experiments in the simulator: prints the tables of docs/design/simulator.md and fails where a claim does not
 hold.
 
 Usage: papers_test.py GPUCTL [EXPERIMENT...]

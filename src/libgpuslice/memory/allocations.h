@@ -26,7 +26,7 @@ class Allocations {
   /// The sizes of all allocations into which an aligned word of `parameters` points, each counted once. A number that
   /// only looks like such an address counts too: this serves predictions, and nothing depends on it. Looks at
   /// kMostPointers words that may be addresses, no more. It takes 20 ns and, for each of these, 15 ns among ten
-  /// allocations and 60 ns among a thousand (docs/policies.md, "Durations").
+  /// allocations and 60 ns among a thousand (docs/design/jobs.md, "Durations").
   std::uint64_t bytes_behind(std::span<const std::byte> parameters) const;
   static constexpr std::size_t kMostPointers = 32;
 

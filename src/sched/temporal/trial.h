@@ -8,7 +8,7 @@
 //
 // Pure: time and counts are arguments. SiM (adaptive simultaneous multi-tenancy) compares only with one after the other
 // and does not have this; on a GPU that places the blocks of two programs itself the policy can lose to it
-// (docs/policies.md, "sim: curves learnt while programs run").
+// (docs/design/jobs.md, "sim: curves learnt while programs run").
 #pragma once
 
 #include <cstdint>
