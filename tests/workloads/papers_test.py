@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The papers' experiments in the simulator: prints the tables of docs/design/simulator.md and fails where a claim does not
-hold.
+"""The papers' experiments in the simulator: prints their tables and fails where a claim does not hold
+(docs/design/simulator.md).
 
 Usage: papers_test.py GPUCTL [EXPERIMENT...]
 """

@@ -1,4 +1,5 @@
-// Workloads for `gpuctl simulate`, from TOML. tests/workloads/ has examples, docs/design/simulator.md describes every key.
+// Workloads for `gpuctl simulate`, from TOML. tests/workloads/ has examples, docs/design/simulator.md describes every
+// key.
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@
 // evicting it. All launches of an owner since it last had nothing to run count as one job, of which as much is expected
 // to be left as there has been. A slowdown counts times the owner's weight.
 //
-// Good at: responsiveness close to that of srt, with slowdowns more even than those of frs (docs/design/jobs.md has the
-// figures). For p > 1 no job starves, because IS grows without bound.
+// Good at: responsiveness close to that of srt, with slowdowns more even than those of frs (docs/design/simulator.md
+// has the figures). For p > 1 no job starves, because IS grows without bound.
 // Bad at: priorities, which it does not know. Like srt and frs it depends on predicted durations.
 #include <algorithm>
 #include <bit>
