@@ -13,9 +13,9 @@ packages=(build-essential ninja-build meson pkg-config python3 libboost1.81-dev 
 # The compiler driver with ptxas, the device compiler, its own headers, and the runtime with cuda.h.
 wheels=(nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime)
 wheel_version='13.0.*'
-# Tools that check the form of the sources (tests/house) and count instructions (tests/cost). A machine without them
-# skips those tests.
-tools=(clang-format clang-tidy shellcheck mandoc valgrind)
+# Tools that check the form of the sources and pages (tests/house) and count instructions (tests/cost). A machine
+# without them skips those tests.
+tools=(clang-format clang-tidy shellcheck mandoc valgrind wamerican)
 ruff_version=0.17.6
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
