@@ -6,7 +6,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-QUESTION = re.compile(r"^## (.+\?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+QUESTION = re.compile(r"^## ([^\n]+\?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(r'^- (\S+): "(.+)"$', re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+)")
 
