@@ -1,7 +1,7 @@
 // Copies of a graph whose kernels run in a part of the GPU (a green context), in whichever stream the copy is launched.
 //
 // A kernel node is confined if it was captured in a stream of the part. A node that is made for the part's context, or
-// changed to have it, is not (bench/probes/graph_nodes.cu, its output beside it). So each kernel of the
+// changed to have it, is not (bench/results/probe-graph-nodes.txt). So each kernel of the
 // copy is captured again, into the copy, and takes the place of the node that was there.
 #pragma once
 
