@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER_PAGES = [
     page
     for name in ("README", "NEWS", *(f"docs/{page}" for page in ("modes", "limits", "compatibility", "security")))
-    + ("docs/policies", "docs/benchmarks")
+    + ("docs/policies", "docs/reliability", "docs/benchmarks")
     if (page := ROOT / f"{name}.md").exists()
 ]
 MANUAL = sorted(page for page in (ROOT / "man").iterdir() if re.fullmatch(r"\.[1-8]", page.suffix))
@@ -82,7 +82,7 @@ def known_words():
 NAMES = """
     cgroups Ctrl cuda gdb gid gpuctl gpuctld gpuslice instantiated JAX JSON libgpuslice Linux mbarriers metadata MIG
     NCCL ncu neighbours nsys Numba nvcc NVIDIA NVML NVRTC ONNX pid profilers programmatic ptxas runtime sanitizer
-    sanitizers seccomp SIGKILL SIGSTOP SiM systemd torchrun Triton uid wgmma
+    sanitizers seccomp SIGKILL SIGSTOP SiM systemd tmpfs torchrun Triton uid wgmma
 """.split()
 
 
