@@ -324,7 +324,7 @@ class Programs(unittest.TestCase):
                 self.assertTrue(program.modules, f"{program.name}: what does it need?")
 
     def test_the_documents_name_each(self):
-        text = (day.HERE.parents[1] / "docs/compatibility.md").read_text(encoding="utf-8")
+        text = (day.HERE.parents[1] / "docs/testing.md").read_text(encoding="utf-8")
         for program in day.read_programs(None)[0]:
             self.assertIn(f"`{program.name}`", text)
 
