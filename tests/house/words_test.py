@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""How users' pages read: words, sentences, commit hashes, and words that nobody explains.
+"""How users' pages read: words, sentences, commit hashes, and words that nobody explains, in `gpuctl --help` too.
 
-It prints a line for each page. The dictionary is that of the package wamerican, which scripts/bootstrap.sh installs;
-without it the test of words is skipped."""
+It prints a line for each page. GPUCTL in the environment names the program; without it its help is not looked at. The
+dictionary is that of the package wamerican, which scripts/bootstrap.sh installs; without it words are not looked at.
+"""
 
+import os
 import pathlib
 import re
+import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -80,9 +83,9 @@ def known_words():
 
 # Names of things that others have made, and what the dictionary lacks though everybody knows it.
 NAMES = """
-    cgroups Ctrl cuda gdb gid gpuctl gpuctld gpuslice instantiated JAX JSON libgpuslice Linux mbarriers metadata MIG
-    NCCL ncu neighbours nsys Numba nvcc NVIDIA NVML NVRTC ONNX pid profilers programmatic ptxas runtime sanitizer
-    sanitizers seccomp SIGKILL SIGSTOP SiM systemd tmpfs torchrun Triton uid wgmma
+    ABRT cgroups Ctrl cuda gdb gid gpuctl gpuctld gpuslice HUP instantiated JAX JSON libgpuslice Linux mbarriers
+    metadata MIG NCCL ncu neighbours nsys Numba nvcc NVIDIA NVML NVRTC ONNX pid profilers programmatic ptxas runtime
+    sanitizer sanitizers seccomp SIGKILL SIGSTOP SiM SVG systemd timeout tmpfs TOML torchrun Triton uid wgmma
 """.split()
 
 
@@ -131,6 +134,19 @@ class Pages(unittest.TestCase):
         for page in USER_PAGES:
             with self.subTest(page=str(page.relative_to(ROOT))):
                 self.assertEqual(sorted(unknown(page.read_text(), known)), [])
+
+    @unittest.skipUnless(DICTIONARY.exists() and "GPUCTL" in os.environ, "no dictionary, or no gpuctl")
+    def test_words_of_help_too(self):
+        def help_of(*verb):
+            command = (os.environ["GPUCTL"], *verb, "--help")
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+        known = known_words()
+        verbs = re.findall(r"^  ([a-z-]+)  ", help_of().partition("Verbs:")[2].partition("Examples:")[0], re.MULTILINE)
+        self.assertGreater(len(verbs), 10)
+        for verb in verbs:
+            with self.subTest(verb=verb):
+                self.assertEqual(sorted(unknown(re.sub(" +", " ", help_of(verb)), known)), [])
 
 
 class Reading(unittest.TestCase):
