@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxLearntKernels = 4096;
 /// For a kernel that was never seen to end. The quantum of most policies.
 inline constexpr sched::Time kUnknownDuration = std::chrono::milliseconds{1};
 /// For a kernel that was never evicted. On an H200 an eviction cost 56 to 101 us, the return included
-/// (docs/history/schedulers.md).
+/// (bench/results/policies-for-jobs-h200-2026-11-21.txt, and -22.txt).
 inline constexpr sched::Time kUnknownEviction = std::chrono::microseconds{70};
 
 class KernelKnowledge {
