@@ -112,6 +112,19 @@ class Links(unittest.TestCase):
                     with self.subTest(file=str(path.relative_to(ROOT)), page=name):
                         self.assertTrue((ROOT / name).exists())
 
+    def test_raw_data_is_cited(self):
+        """By a page or a source, or by raw data that is; what has another ending beside such a file goes with it."""
+        sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".h", ".cc")]
+        texts = [file.read_text() for file in PAGES + sources]
+        left = sorted(path for path in (ROOT / "bench/results").iterdir())
+        self.assertTrue(left)
+        while texts:
+            text = "\n".join(texts)
+            cited = [path for path in left if re.search(rf"(?<![\w-]){re.escape(path.stem)}(?![\w-])", text)]
+            texts = [path.read_text() for path in cited]
+            left = [path for path in left if path not in cited]
+        self.assertEqual([path.name for path in left], [])
+
 
 class Reading(unittest.TestCase):
     """What the patterns above take for a link, a file, a section."""
