@@ -1,6 +1,7 @@
 """Makes docs/benchmarks.md, a user's page, of one file of results.
 
 python3 -m bench.pages bench/results/NAME.json > docs/benchmarks.md
+python3 -m bench.pages --commands                prints what measures a file for it
 
 The file is what bench/corun.sh writes as corun.json, or several of these put together by bench.corun.merge. All of it
 must be of one commit and of a GPU. What is read of it:
@@ -120,12 +121,22 @@ def latency(point):
     return said + (f", {point['unserved']} not served" if point["unserved"] else "")
 
 
+def stock_for(question, batch):
+    """Without the percentages for each of several programs where batch is not so many."""
+    several = {"-of-eight": "eight", "-of-two": "two-train"}
+    return [
+        name
+        for name in question.stock
+        if all(batch == needed for ending, needed in several.items() if name.endswith(ending))
+    ]
+
+
 def rows(question, cells):
     found = []
     for pair in question.pairs:
         cell = cells.get(pair)
         points = {} if cell is None else cell["points"]
-        stock = [name for name in question.stock if name in points]
+        stock = [name for name in stock_for(question, pair[1]) if name in points]
         if stock and question.ours in points:
             best = min(stock, key=lambda name: points[name]["p99_us"]["median"])
             found.append(Row(*pair, cell["alone"]["p99_us"], best, points[best], points[question.ours]))
@@ -197,9 +208,31 @@ def page(data, name):
     yield "Aims, misses and their causes: [engineering-notes.md](engineering-notes.md)."
 
 
+def commands():
+    """All that a pair needs is measured in one run: bench.corun.merge mixes no runs of a pair."""
+    needed = {}
+    for question in QUESTIONS:
+        for pair in question.pairs:
+            needed.setdefault(pair, {"alone": None}).update(
+                dict.fromkeys((*stock_for(question, pair[1]), question.ours))
+            )
+    together = {}
+    for (ls, batch), names in needed.items():
+        together.setdefault((ls, ",".join(names)), []).append(batch)
+    for number, ((ls, names), batches) in enumerate(together.items(), 1):
+        yield (
+            f"bench/corun.sh --quick --rounds 3 --seconds 3 --out build/benchmarks/{number} --only-ls {ls} "
+            f"--only-batch {','.join(batches)} --configurations {names}"
+        )
+    yield "python3 -m bench.corun.merge build/benchmarks/*/corun.json > bench/results/NAME.json"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: python3 -m bench.pages RESULTS.json > docs/benchmarks.md")
+    if sys.argv[1] == "--commands":
+        print("\n".join(commands()))
+        return
     path = pathlib.Path(sys.argv[1])
     try:
         print("\n".join(page(json.loads(path.read_text(encoding="utf-8")), path.name)))

@@ -65,6 +65,17 @@ class PagesTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no question"):
             self.text()
 
+    def test_a_pair_is_measured_in_one_run_with_all_that_its_questions_ask_for(self):
+        (line,) = [line for line in pages.commands() if "--only-ls short --only-batch compute-100us" in line]
+        for question in pages.QUESTIONS:
+            if ("short", "compute-100us") in question.pairs:
+                self.assertIn(question.ours, line)
+
+    def test_percentages_for_each_of_eight_are_for_eight(self):
+        lines = [line for line in pages.commands() if "-of-eight" in line]
+        self.assertTrue(lines)
+        self.assertTrue(all("--only-batch eight" in line for line in lines))
+
     def test_every_question_asks_for_what_can_be_run(self):
         for question in pages.QUESTIONS:
             for name in (question.ours, *question.stock):
