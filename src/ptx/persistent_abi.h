@@ -16,8 +16,8 @@
 // checks this before each claim. On another SM it leaves, so whole SMs become free. Under MPS, %smid does not name an
 // SM. It counts, for each client separately, the SMs on which that client has blocks now; so a grant of n leaves the
 // client n SMs, whichever they are (docs/engineering-notes.md, "Facts about the GPU"). The hardware places workers
-// wherever there is room, so some workers of a grid leave at once, and the runtime starts as many more. The range of one
-// stream can be narrower than the range of its client.
+// wherever there is room, so some workers of a grid leave at once, and the runtime starts as many more. The range of
+// one stream can be narrower than the range of its client.
 //
 // Places (LaunchArgs::flags from kSmsShift on). A launch can share each SM with other kernels instead of having whole
 // ones. A grant of n SMs is an amount then, SMGuard's CapSM: n times as many workers as one SM holds, on whichever SMs.
