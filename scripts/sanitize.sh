@@ -47,7 +47,7 @@ check() {
 # check_system NAME TREE: sanitizers write their reports to files, since a test may not check the exit status of each
 # program. gpuctl run puts libgpuslice in front of the sanitizer's runtime, which wants to be first and is told not to
 # insist. libgpuslice defines none of the functions that the runtime intercepts, except dlsym
-# (src/libgpuslice/driver/dlsym.cc). A program that is built without the sanitizer needs the runtime preloaded as well:
+# (src/libgpuslice/base/dlsym.cc). A program that is built without the sanitizer needs the runtime preloaded as well:
 # the tests take it from GPUCTL_SANITIZER_RUNTIME.
 check_system() {
   local reports=$2/sanitizer-reports

@@ -1,6 +1,6 @@
 // Which SMs does a part of a GPU have, made in one way or another, and which clusters run there at a time?
 //
-//   g++ -O1 -std=c++20 part_shapes.cc ../../src/libgpuslice/driver/pair_order.cc -o part_shapes -I../../src
+//   g++ -O1 -std=c++20 part_shapes.cc ../../src/libgpuslice/base/pair_order.cc -o part_shapes -I../../src
 //       -I/usr/local/cuda/include -lcuda
 //   ./part_shapes SPEC...
 //
@@ -8,7 +8,7 @@
 // for clusters of each size, whose blocks take a whole SM each, on how many SMs they are at a time. SPEC:
 //   all             all that the process has
 //   "pairs A B"     pairs from the A-th on, without the B-th; "groups A B": groups of eight
-//   "ordered A B"   pairs in the order of groups (libgpuslice/driver/pair_order.h)
+//   "ordered A B"   pairs in the order of groups (libgpuslice/base/pair_order.h)
 //   "sixteens A B"  groups of sixteen, CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE
 //   "one FLAGS MIN" the first group of cuDevSmResourceSplitByCount; "rest FLAGS MIN": what that leaves
 // As a library (-shared -fPIC) it has green_stream(SPEC), a stream of such a part, for a program that measures in it.
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "check.h"
-#include "libgpuslice/driver/pair_order.h"
+#include "libgpuslice/base/pair_order.h"
 #include "part.h"
 
 static const char* kText = R"(

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "libgpuslice/compile/compiler_log.h"
+#include "libgpuslice/image/compiler_log.h"
 
 namespace gpuctl::compile {
 

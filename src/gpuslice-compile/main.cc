@@ -11,9 +11,9 @@
 #include <exception>
 
 #include "gpuslice-compile/make_forms.h"
-#include "libgpuslice/cache/cache_directory.h"
-#include "libgpuslice/compile/compile_job.h"
-#include "libgpuslice/compile/forms.h"
+#include "libgpuslice/image/cache_directory.h"
+#include "libgpuslice/image/compile_job.h"
+#include "libgpuslice/image/forms.h"
 
 namespace {
 

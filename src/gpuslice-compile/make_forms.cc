@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gpuslice-compile/compiler.h"
-#include "libgpuslice/compile/register_limit.h"
+#include "libgpuslice/image/register_limit.h"
 #include "ptx/rewrite.h"
 
 namespace gpuctl::compile {

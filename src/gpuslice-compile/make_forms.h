@@ -1,7 +1,7 @@
 // From a PTX text to the forms of its kernels: rewriting, compiling, and register limits where they pay.
 #pragma once
 
-#include "libgpuslice/compile/compile_job.h"
+#include "libgpuslice/image/compile_job.h"
 
 namespace gpuctl::compile {
 

@@ -93,7 +93,7 @@ inline constexpr std::uint32_t kStreamsAreJobs = 0x100;
 /// else the client has there runs with whatever the client is granted.
 inline constexpr std::uint32_t kStreamPlaces = 5;
 /// Grant::jobs from here on: bit i says that the stream at place i has its turn. The client holds its other streams as
-/// long as one of those runs (libgpuslice/turns/stream_turns.h). 0: it holds none.
+/// long as one of those runs (libgpuslice/streams/stream_turns.h). 0: it holds none.
 inline constexpr std::uint32_t kTurnsShift = 16;
 constexpr std::uint32_t turns_of(std::uint32_t jobs) {
   return jobs >> kTurnsShift & ((1u << kStreamPlaces) - 1);

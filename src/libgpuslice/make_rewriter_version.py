@@ -19,7 +19,7 @@ files = sorted(
 )
 files += [
     source / "libgpuslice" / name
-    for name in ("compile/image_kernel.h", "kernels/kernels.h", "compile/forms.cc", "compile/register_limit.cc")
+    for name in ("image/image_kernel.h", "image/kernels.h", "image/forms.cc", "image/register_limit.cc")
 ]
 files += [source / "base" / name for name in ("result.h", "sm_range.h")]
 files += sorted((source / "gpuslice-compile").glob("*.cc"))

@@ -3,8 +3,8 @@
 #include <new>
 
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/driver.h"
 
 namespace gpuslice {
 

@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/agent/worker_counts.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/driver_errors.h"
+#include "libgpuslice/base/own_threads.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/context/job_report.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/driver_errors.h"
-#include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/kernels/kernels.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/own_threads.h"
-#include "libgpuslice/process/stage.h"
-#include "libgpuslice/watch/worker_counts.h"
+#include "libgpuslice/image/kernels.h"
+#include "libgpuslice/launch/job_report.h"
 
 namespace gpuslice {
 

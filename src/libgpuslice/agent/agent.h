@@ -9,15 +9,15 @@
 
 #include <cstdint>
 
+#include "libgpuslice/agent/completions.h"
+#include "libgpuslice/agent/eviction_watch.h"
+#include "libgpuslice/agent/launch_times.h"
 #include "libgpuslice/agent/naps.h"
+#include "libgpuslice/agent/return_watch.h"
+#include "libgpuslice/agent/stub_page.h"
+#include "libgpuslice/agent/time_slice_watch.h"
 #include "libgpuslice/agent/top_up.h"
-#include "libgpuslice/context/context_state.h"
-#include "libgpuslice/watch/completions.h"
-#include "libgpuslice/watch/eviction_watch.h"
-#include "libgpuslice/watch/launch_times.h"
-#include "libgpuslice/watch/return_watch.h"
-#include "libgpuslice/watch/stub_page.h"
-#include "libgpuslice/watch/time_slice_watch.h"
+#include "libgpuslice/launch/context_state.h"
 
 namespace gpuslice {
 

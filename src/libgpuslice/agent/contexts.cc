@@ -8,19 +8,19 @@
 
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/agent.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/nothrow.h"
+#include "libgpuslice/base/own_threads.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
 #include "libgpuslice/launch/may_load.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/nothrow.h"
-#include "libgpuslice/process/own_threads.h"
-#include "libgpuslice/process/stage.h"
+#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
-#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 

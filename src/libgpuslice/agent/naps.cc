@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/watch/worker_counts.h"
+#include "libgpuslice/agent/worker_counts.h"
+#include "libgpuslice/base/clock.h"
 
 namespace gpuslice {
 

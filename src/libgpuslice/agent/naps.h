@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "libgpuslice/agent/nap_planner.h"
-#include "libgpuslice/context/context_state.h"
-#include "libgpuslice/watch/stub_page.h"
+#include "libgpuslice/agent/stub_page.h"
+#include "libgpuslice/launch/context_state.h"
 
 namespace gpuslice {
 

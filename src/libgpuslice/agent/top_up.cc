@@ -4,10 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "libgpuslice/agent/worker_counts.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
 #include "libgpuslice/launch/issue.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/watch/worker_counts.h"
 
 namespace gpuslice {
 

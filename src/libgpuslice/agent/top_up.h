@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "libgpuslice/agent/blocked_worker_streams.h"
+#include "libgpuslice/agent/return_watch.h"
 #include "libgpuslice/agent/worker_streams.h"
-#include "libgpuslice/context/context_state.h"
-#include "libgpuslice/watch/return_watch.h"
+#include "libgpuslice/launch/context_state.h"
 
 namespace gpuslice {
 

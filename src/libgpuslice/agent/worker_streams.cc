@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 
 namespace gpuslice {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "libgpuslice/book/sent_workers.h"
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/launch/sent_workers.h"
 
 namespace gpuslice {
 

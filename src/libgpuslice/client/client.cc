@@ -13,14 +13,14 @@
 
 #include "ipc/codec.h"
 #include "ipc/fields.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/environment.h"
+#include "libgpuslice/base/memory_reserve.h"
+#include "libgpuslice/base/own_threads.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/spare_descriptors.h"
 #include "libgpuslice/client/told_sms.h"
-#include "libgpuslice/memory/memory_reserve.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/environment.h"
-#include "libgpuslice/process/own_threads.h"
-#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

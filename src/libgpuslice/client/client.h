@@ -18,9 +18,9 @@
 #include "ipc/connection.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
+#include "libgpuslice/base/launch_words.h"
 #include "libgpuslice/client/attachment.h"
 #include "libgpuslice/client/reconnect.h"
-#include "libgpuslice/process/launch_words.h"
 
 namespace gpuslice {
 

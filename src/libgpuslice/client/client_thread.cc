@@ -7,11 +7,11 @@
 #include <thread>
 #include <utility>
 
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/reconnect.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "ipc/stub_map.h"
+#include "libgpuslice/base/allocations.h"
+#include "libgpuslice/base/debug.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/memory/allocations.h"
-#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/environment.h"
+#include "libgpuslice/base/hardware_queues.h"
+#include "libgpuslice/base/nothrow.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/hardware_queues.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/environment.h"
-#include "libgpuslice/process/nothrow.h"
 
 namespace gpuslice {
 

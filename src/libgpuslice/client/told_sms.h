@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "ipc/stub.h"
-#include "libgpuslice/driver/sm_groups.h"
+#include "libgpuslice/base/sm_groups.h"
 
 namespace gpuslice {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/graphs/graph_copy.h"
-#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

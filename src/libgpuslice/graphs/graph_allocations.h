@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "libgpuslice/base/graph_memory.h"
 #include "libgpuslice/client/held_memory.h"
-#include "libgpuslice/memory/graph_memory.h"
 
 namespace gpuslice {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/graphs/graph_nodes.h"
 
 namespace gpuslice {

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "libgpuslice/agent/contexts.h"
-#include "libgpuslice/compile/packed.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/nothrow.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/nothrow.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/image/packed.h"
 #include "libgpuslice/streams/opaque.h"
 
 namespace gpuslice {

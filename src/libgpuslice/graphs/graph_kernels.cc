@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/told_sms.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/graphs/graph_nodes.h"
 #include "libgpuslice/graphs/graph_shape.h"
-#include "libgpuslice/kernels/launch_params.h"
-#include "libgpuslice/kernels/own_cluster.h"
-#include "libgpuslice/kernels/whole_grid.h"
+#include "libgpuslice/image/launch_params.h"
+#include "libgpuslice/image/own_cluster.h"
+#include "libgpuslice/image/whole_grid.h"
 #include "libgpuslice/modules/first_launch.h"
 
 namespace gpuslice {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/image/kernels.h"
 #include "libgpuslice/launch/context.h"
 
 namespace gpuslice {

@@ -3,8 +3,8 @@
 #include <new>
 #include <vector>
 
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
 #include "libgpuslice/graphs/graph_nodes.h"
 
 namespace gpuslice {

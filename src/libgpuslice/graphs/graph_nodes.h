@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 
 namespace gpuslice {
 

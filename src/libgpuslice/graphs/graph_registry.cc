@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
 #include "libgpuslice/graphs/graph_copy.h"
 #include "libgpuslice/graphs/graph_exec.h"
 

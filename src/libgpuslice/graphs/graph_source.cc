@@ -4,7 +4,7 @@
 #include <new>
 #include <unordered_map>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 
 namespace gpuslice {
 

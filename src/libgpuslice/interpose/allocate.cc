@@ -2,13 +2,13 @@
 // Also the call that frees memory in a stream's order. Other calls that free memory block in the driver: memory.cc.
 #include <optional>
 
+#include "libgpuslice/base/array_bytes.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/pools.h"
 #include "libgpuslice/client/held_memory.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/memory/array_bytes.h"
-#include "libgpuslice/memory/pools.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

@@ -4,9 +4,9 @@
 // The SM resources of green contexts (cuDeviceGetDevResource and related calls) are not changed. A program gives them
 // back to the driver, which splits them and makes contexts of the parts. They name particular SMs, so a changed number
 // in them would not match the rest.
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/told_sms.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 
 namespace gpuslice {

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/told_sms.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 
 namespace gpuslice {

@@ -25,7 +25,7 @@
 #include <type_traits>
 
 #include "libgpuslice/agent/contexts.h"
-#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/base/dlsym.h"
 
 extern char** environ;
 

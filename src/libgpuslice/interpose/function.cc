@@ -1,5 +1,5 @@
 // Attributes of functions. The persistent form must have them too.
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/note_after.h"
 #include "libgpuslice/launch/context.h"

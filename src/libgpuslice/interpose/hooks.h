@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "libgpuslice/process/nothrow.h"
+#include "libgpuslice/base/nothrow.h"
 
 namespace gpuslice {
 

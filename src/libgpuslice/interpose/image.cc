@@ -1,5 +1,5 @@
 // Images: how the program loads them as modules or libraries (image_load.h), unloads them, and finds their kernels.
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/note_after.h"
 #include "libgpuslice/modules/image_load.h"

@@ -8,7 +8,7 @@
 //
 // A function that must only make lanes join is a row of joining_functions.inc (joining.h). To add another wrapper,
 // write it in a file of this room, declare it below if cuda.h does not, and add one row.
-#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/joining_functions.h"
 

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstdarg>
 
-#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/timeslice/channels.h"
 
 namespace gpuslice {

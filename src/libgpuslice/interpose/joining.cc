@@ -2,8 +2,8 @@
 // they see what those have done. Nothing else is changed.
 #include "libgpuslice/interpose/joining_functions.h"
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/dlsym.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

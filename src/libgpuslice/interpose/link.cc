@@ -1,11 +1,11 @@
 // The driver's linker. Notes what its cubins are made of (linked_ptx.h).
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/front_ends/linked_ptx.h"
-#include "libgpuslice/front_ends/read_file.h"
+#include "libgpuslice/image/linked_ptx.h"
+#include "libgpuslice/image/read_file.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/note_after.h"
-#include "libgpuslice/process/debug.h"
 
 using namespace gpuslice;
 

@@ -6,10 +6,10 @@
 
 #include "ipc/stub.h"
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/client/held_memory.h"
-#include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/graphs/graph_exec.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"

@@ -3,8 +3,8 @@
 
 #include <cuda.h>
 
+#include "libgpuslice/base/nothrow.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/process/nothrow.h"
 
 namespace gpuslice {
 

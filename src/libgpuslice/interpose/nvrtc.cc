@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/front_ends/nvrtc.h"
+#include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/image/nvrtc.h"
 
 namespace gpuslice {
 

@@ -3,11 +3,11 @@
 #include <optional>
 #include <utility>
 
+#include "libgpuslice/base/allocations.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/physical_memory.h"
 #include "libgpuslice/client/held_memory.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/memory/allocations.h"
-#include "libgpuslice/memory/physical_memory.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/quiesce.h"
 

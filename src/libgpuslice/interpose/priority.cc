@@ -1,12 +1,12 @@
 // The priorities of streams. The program sees its own values; the driver gets those within the slice's band
 // (stream_priority.h).
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
-#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 

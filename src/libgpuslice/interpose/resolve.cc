@@ -1,11 +1,11 @@
 // Answers calls of our dlsym and sees those of dlopen (dlsym_*.S). Every library of the process may call them before
-// anything of ours is initialised, so this is built like driver/dlsym.cc.
+// anything of ours is initialised, so this is built like base/dlsym.cc.
 #include <dlfcn.h>
 
-#include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/front_ends/nvrtc.h"
+#include "libgpuslice/base/bypassing_libraries.h"
+#include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/image/nvrtc.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/process/bypassing_libraries.h"
 
 extern "C" {
 

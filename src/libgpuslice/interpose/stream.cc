@@ -2,17 +2,17 @@
 #include <cstdint>
 
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/launch_words.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/driver/driver.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/joining_functions.h"
-#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/joining.h"
+#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
-#include "libgpuslice/turns/stream_levels.h"
 
 namespace gpuslice {
 

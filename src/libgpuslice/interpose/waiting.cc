@@ -1,8 +1,8 @@
 // Calls after which a stream may wait for the host, or for something else than the GPU. The stream is noted
 // (waiting_streams.h), and the call goes to the driver unchanged.
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/dlsym.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/own_streams.h"

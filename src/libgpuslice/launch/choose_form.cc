@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/told_sms.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/kernels/co_residency.h"
-#include "libgpuslice/kernels/launch_params.h"
-#include "libgpuslice/kernels/own_cluster.h"
-#include "libgpuslice/kernels/program_parameters.h"
-#include "libgpuslice/kernels/whole_grid.h"
+#include "libgpuslice/image/co_residency.h"
+#include "libgpuslice/image/launch_params.h"
+#include "libgpuslice/image/own_cluster.h"
+#include "libgpuslice/image/program_parameters.h"
+#include "libgpuslice/image/whole_grid.h"
 #include "libgpuslice/launch/issue.h"
 
 namespace gpuslice {

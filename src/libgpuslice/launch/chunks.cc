@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "libgpuslice/process/environment.h"
+#include "libgpuslice/base/environment.h"
 
 namespace gpuslice {
 

@@ -1,9 +1,9 @@
 #include "libgpuslice/launch/context.h"
 
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/patience.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/patience.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {

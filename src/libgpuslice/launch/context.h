@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "libgpuslice/book/outstanding.h"
-#include "libgpuslice/context/context_state.h"
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/image/kernels.h"
+#include "libgpuslice/launch/context_state.h"
+#include "libgpuslice/launch/outstanding.h"
 #include "libgpuslice/streams/opaque.h"
 #include "libgpuslice/streams/quiesce.h"
 

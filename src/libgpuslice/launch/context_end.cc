@@ -4,8 +4,8 @@
 // After a fault the driver refuses every call in the context with the same error. The memory that the driver shares
 // with the GPU is gone once the context is gone. So threads that wait for launches there stop waiting, and the agent
 // ends. The book keeps its entries, because a thread of the program may be in the middle of a launch.
+#include "libgpuslice/base/debug.h"
 #include "libgpuslice/launch/context.h"
-#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

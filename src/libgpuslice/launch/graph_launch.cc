@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/debug.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
-#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/own_streams.h"
 
 namespace gpuslice {

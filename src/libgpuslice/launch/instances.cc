@@ -3,14 +3,14 @@
 #include <mutex>
 #include <optional>
 
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/patience.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/may_load.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/patience.h"
-#include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/memory/allocations.h"
+#include "libgpuslice/base/allocations.h"
+#include "libgpuslice/base/driver.h"
 
 namespace gpuslice {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "libgpuslice/book/outstanding.h"
 #include "libgpuslice/client/grant_view.h"
+#include "libgpuslice/launch/outstanding.h"
 
 namespace gpuslice {
 

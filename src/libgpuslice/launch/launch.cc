@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "libgpuslice/driver/hardware_queues.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/hardware_queues.h"
 #include "libgpuslice/launch/chunks.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/own_streams.h"
 

@@ -9,12 +9,12 @@
 #include <cstring>
 #include <thread>
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/relaxed_capture.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/issue.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/waiting_streams.h"
 #include "ptx/subgrid_abi.h"
 

@@ -1,6 +1,6 @@
 #include "libgpuslice/launch/may_load.h"
 
-#include "libgpuslice/driver/capture.h"
+#include "libgpuslice/base/capture.h"
 #include "libgpuslice/streams/quiesce.h"
 #include "libgpuslice/streams/waiting_streams.h"
 

@@ -3,11 +3,11 @@
 
 #include <cuda.h>
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/image/kernels.h"
 #include "libgpuslice/launch/context.h"
 #include "libgpuslice/launch/repeated.h"
-#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/opaque.h"
 

@@ -4,8 +4,8 @@
 #include <new>
 #include <utility>
 
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/process/clock.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/current_context.h"
 #include "libgpuslice/streams/own_streams.h"
 #include "libgpuslice/streams/stream_priority.h"
 

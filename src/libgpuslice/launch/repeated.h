@@ -11,8 +11,8 @@
 #include <array>
 #include <cstdint>
 
+#include "libgpuslice/base/launch_words.h"
 #include "libgpuslice/launch/context.h"
-#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/lane.h"
 
 namespace gpuslice {

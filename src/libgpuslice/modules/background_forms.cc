@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "libgpuslice/agent/contexts.h"
-#include "libgpuslice/cache/cache_directory.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/base/stage.h"
+#include "libgpuslice/image/cache_directory.h"
 #include "libgpuslice/launch/may_load.h"
 #include "libgpuslice/modules/loaded_image.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/stage.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

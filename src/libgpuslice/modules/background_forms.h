@@ -22,8 +22,8 @@
 #include <mutex>
 #include <string>
 
-#include "libgpuslice/compile/compile_queue.h"
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/image/compile_queue.h"
+#include "libgpuslice/image/kernels.h"
 
 namespace gpuslice {
 

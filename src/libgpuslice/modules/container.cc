@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/driver.h"
 
 namespace gpuslice {
 

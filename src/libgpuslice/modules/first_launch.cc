@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/process/stage.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/image/kernels.h"
 
 namespace gpuslice {
 

@@ -1,12 +1,12 @@
 #include "libgpuslice/modules/image_load.h"
 
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/memory_reserve.h"
+#include "libgpuslice/base/nothrow.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/front_ends/read_file.h"
-#include "libgpuslice/memory/memory_reserve.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/nothrow.h"
-#include "libgpuslice/process/stage.h"
+#include "libgpuslice/image/read_file.h"
 #include "libgpuslice/streams/quiesce.h"
 
 namespace gpuslice {

@@ -21,8 +21,8 @@
 #include <optional>
 #include <string>
 
-#include "libgpuslice/compile/compile_job.h"
-#include "libgpuslice/compile/forms.h"
+#include "libgpuslice/image/compile_job.h"
+#include "libgpuslice/image/forms.h"
 #include "libgpuslice/modules/container.h"
 #include "libgpuslice/modules/loaded_image.h"
 

@@ -1,5 +1,5 @@
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/modules/image_load.h"
-#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

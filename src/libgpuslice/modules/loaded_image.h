@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "libgpuslice/compile/image_kernel.h"
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/image/image_kernel.h"
+#include "libgpuslice/image/kernels.h"
 #include "libgpuslice/modules/container.h"
 
 namespace gpuslice {

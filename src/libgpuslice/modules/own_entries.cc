@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "libgpuslice/process/debug.h"
+#include "libgpuslice/base/debug.h"
 
 namespace gpuslice {
 

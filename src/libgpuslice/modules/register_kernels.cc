@@ -1,8 +1,8 @@
-#include "libgpuslice/kernels/whole_grid.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/image/whole_grid.h"
 #include "libgpuslice/modules/background_forms.h"
 #include "libgpuslice/modules/image_load.h"
 #include "libgpuslice/modules/modules.h"
-#include "libgpuslice/process/debug.h"
 
 namespace gpuslice {
 

@@ -4,13 +4,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/environment.h"
+#include "libgpuslice/base/stage.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/compile/compile_queue.h"
-#include "libgpuslice/driver/dlsym.h"
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/image/compile_queue.h"
 #include "libgpuslice/modules/image_load.h"
-#include "libgpuslice/process/environment.h"
-#include "libgpuslice/process/stage.h"
 
 namespace gpuslice {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/pair_choice.h"
-#include "libgpuslice/driver/pair_order.h"
-#include "libgpuslice/process/debug.h"
-#include "libgpuslice/process/patience.h"
-#include "libgpuslice/process/stage.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/pair_choice.h"
+#include "libgpuslice/base/pair_order.h"
+#include "libgpuslice/base/patience.h"
+#include "libgpuslice/base/stage.h"
 
 namespace gpuslice {
 

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "libgpuslice/base/refusal.h"
+#include "libgpuslice/base/sm_groups.h"
 #include "libgpuslice/client/grant_view.h"
-#include "libgpuslice/driver/refusal.h"
-#include "libgpuslice/driver/sm_groups.h"
 
 namespace gpuslice {
 

@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "libgpuslice/process/launch_words.h"
+#include "libgpuslice/base/launch_words.h"
 #include "libgpuslice/streams/series.h"
 
 namespace gpuslice {

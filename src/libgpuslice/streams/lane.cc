@@ -8,13 +8,13 @@
 #include <optional>
 #include <thread>
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/process/bypassing_libraries.h"
-#include "libgpuslice/process/clock.h"
-#include "libgpuslice/process/debug.h"
+#include "libgpuslice/base/bypassing_libraries.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

@@ -10,9 +10,9 @@
 #include <memory>
 #include <mutex>
 
+#include "libgpuslice/base/launch_words.h"
+#include "libgpuslice/base/stream_key.h"
 #include "libgpuslice/client/grant_view.h"
-#include "libgpuslice/driver/stream_key.h"
-#include "libgpuslice/process/launch_words.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/in_flight_limit.h"
 #include "libgpuslice/streams/launch_timer.h"

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
-#include "libgpuslice/kernels/kernels.h"
-#include "libgpuslice/process/clock.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
+#include "libgpuslice/image/kernels.h"
 
 namespace gpuslice {
 

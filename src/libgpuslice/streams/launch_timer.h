@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "libgpuslice/driver/stream_key.h"
-#include "libgpuslice/kernels/timing_choice.h"
+#include "libgpuslice/base/stream_key.h"
+#include "libgpuslice/image/timing_choice.h"
 
 namespace gpuslice {
 

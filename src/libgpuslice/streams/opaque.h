@@ -2,11 +2,11 @@
 // the next launch starts.
 //
 // - A client that is granted nothing, and has no SMs in common with others, starts nothing: the launching thread waits.
-//   So does a stream that is held while other streams of the program have their turn (turns/stream_turns.h).
+//   So does a stream that is held while other streams of the program have their turn (streams/stream_turns.h).
 // - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
 //   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
 //   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients
-//   do not get the same part. What clients have in common is made of pairs of SMs (driver/pair_choice.h) until a launch
+//   do not get the same part. What clients have in common is made of pairs of SMs (base/pair_choice.h) until a launch
 //   of one of them does not run there. A launch whose blocks wait for each other goes there only if they fit
 //   (co_residency.h): the driver would refuse it although it fits the GPU that the program asked about.
 // - A program may be only some milliseconds ahead of the GPU in each stream (in_flight_limit.h). Otherwise a new grant
@@ -27,9 +27,9 @@
 #include <optional>
 #include <vector>
 
+#include "libgpuslice/base/pair_choice.h"
+#include "libgpuslice/base/stream_key.h"
 #include "libgpuslice/client/grant_view.h"
-#include "libgpuslice/driver/pair_choice.h"
-#include "libgpuslice/driver/stream_key.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/joining.h"
 #include "libgpuslice/streams/lane.h"
@@ -80,7 +80,7 @@ class Opaque {
     KernelInfo* kernel = nullptr;           ///< its durations are noted here; null: they are not noted
     std::uint32_t threads = 0, shared = 0;  ///< per block
     /// For a launch of a series: when the series began, CLOCK_MONOTONIC. It is one job, timed as a whole
-    /// (book/subgrids.h). 0: by itself.
+    /// (launch/subgrids.h). 0: by itself.
     std::uint64_t series_ns = 0;
     std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
     GrantView::Version decided;     ///< the grant before anything was decided about the launch

@@ -7,7 +7,7 @@
 // is held up, and the program stands still. Seen on an H100 under MPS with 2 queues; the software GPU shows it with 4.
 #pragma once
 
-#include "libgpuslice/driver/hardware_queues.h"
+#include "libgpuslice/base/hardware_queues.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
 namespace gpuslice {

@@ -10,8 +10,8 @@
 
 #include <atomic>
 
-#include "libgpuslice/driver/stream_key.h"
-#include "libgpuslice/process/launch_words.h"
+#include "libgpuslice/base/launch_words.h"
+#include "libgpuslice/base/stream_key.h"
 
 namespace gpuslice {
 

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <thread>
 
-#include "libgpuslice/process/patience.h"
+#include "libgpuslice/base/patience.h"
 
 namespace gpuslice {
 

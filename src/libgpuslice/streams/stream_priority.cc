@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <new>
 
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/debug.h"
+#include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/process/debug.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <optional>
 
-#include "libgpuslice/driver/stream_key.h"
-#include "libgpuslice/process/launch_words.h"
+#include "libgpuslice/base/launch_words.h"
+#include "libgpuslice/base/stream_key.h"
 #include "libgpuslice/streams/priority_band.h"
 
 namespace gpuslice {

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <new>
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/current_context.h"
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/driver/relaxed_capture.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/relaxed_capture.h"
 
 namespace gpuslice {
 

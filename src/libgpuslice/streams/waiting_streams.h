@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "libgpuslice/driver/stream_key.h"
+#include "libgpuslice/base/stream_key.h"
 
 namespace gpuslice {
 

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "libgpuslice/driver/capture.h"
-#include "libgpuslice/driver/driver.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/driver.h"
 
 namespace gpuslice {
 

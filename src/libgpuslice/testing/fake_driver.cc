@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "libgpuslice/driver/driver.h"
-#include "libgpuslice/process/stage.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/stage.h"
 
 namespace gpuslice {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "libgpuslice/book/slots.h"
-#include "libgpuslice/kernels/kernels.h"
+#include "libgpuslice/image/kernels.h"
+#include "libgpuslice/launch/slots.h"
 
 namespace gpuslice {
 

@@ -26,7 +26,7 @@ import threading
 from tests.system.harness import instance, slice_shell
 
 PROXY = instance.BUILD / "tests/injection"
-FUNCTIONS = pathlib.Path(__file__).resolve().parents[3] / "src/libgpuslice/driver/driver_functions.inc"
+FUNCTIONS = pathlib.Path(__file__).resolve().parents[3] / "src/libgpuslice/base/driver_functions.inc"
 DEINITIALIZED = 4  # CUDA_ERROR_DEINITIALIZED: the answer to calls that the driver's exit handler ends
 ERRORS = {"unknown": 999, "memory": 2, "failed": 719}  # CUDA_ERROR_UNKNOWN, _OUT_OF_MEMORY, _LAUNCH_FAILED
 FIRST_LASTING = 5

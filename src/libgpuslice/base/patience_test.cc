@@ -1,0 +1,43 @@
+#include "libgpuslice/base/patience.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuslice::patience_test {
+
+using namespace std::chrono_literals;
+
+constexpr Patience::Clock::time_point kBegin{1h};
+
+const auto kNobodyWaits = [] { return false; };
+const auto kSomeoneWaits = [] { return true; };
+const auto kNobodyAsks = [] {
+  ADD_FAILURE() << "nobody needs to know";
+  return true;
+};
+
+TEST(Patience, IsLongWhileSomethingRuns) {
+  Patience patience(kBegin);
+  EXPECT_FALSE(patience.is_over(1, true, kNobodyAsks, kBegin));
+  EXPECT_FALSE(patience.is_over(1, true, kNobodyAsks, kBegin + Patience::kWhileItRuns - 1ns));
+  EXPECT_TRUE(patience.is_over(1, true, kNobodyAsks, kBegin + Patience::kWhileItRuns));
+}
+
+TEST(Patience, IsShortWhereAStreamMayWait) {
+  Patience patience(kBegin);
+  EXPECT_FALSE(patience.is_over(1, false, kNobodyAsks, kBegin + Patience::kWhileItMayWait - 1ns));
+  Patience other(kBegin);
+  EXPECT_FALSE(other.is_over(1, false, kNobodyAsks, kBegin));
+  EXPECT_FALSE(other.is_over(1, false, kNobodyWaits, kBegin + Patience::kWhileItMayWait));
+  EXPECT_TRUE(other.is_over(1, false, kSomeoneWaits, kBegin + Patience::kWhileItMayWait));
+}
+
+TEST(Patience, IsRenewedByProgress) {
+  Patience patience(kBegin);
+  EXPECT_FALSE(patience.is_over(1, false, kSomeoneWaits, kBegin));
+  EXPECT_FALSE(patience.is_over(2, false, kSomeoneWaits, kBegin + Patience::kWhileItMayWait));
+  EXPECT_TRUE(patience.is_over(2, false, kSomeoneWaits, kBegin + 2 * Patience::kWhileItMayWait));
+  EXPECT_FALSE(patience.is_over(3, true, kSomeoneWaits, kBegin + Patience::kWhileItRuns));
+  EXPECT_FALSE(patience.is_over(3, true, kSomeoneWaits, kBegin + 2 * Patience::kWhileItRuns - 1ns));
+}
+
+}  // namespace gpuslice::patience_test

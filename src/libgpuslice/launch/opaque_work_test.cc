@@ -1,0 +1,123 @@
+#include "libgpuslice/launch/opaque_work.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuslice {
+namespace {
+
+constexpr std::uint32_t kSms = 100;
+
+OpaqueJob job(std::uint64_t issued_ns) {
+  return {.issued_ns = issued_ns};
+}
+
+std::uint64_t issued(const OpaqueWork& work) {
+  return work.job() ? work.job()->issued_ns : 0;
+}
+
+Opaque::Look saw(std::uint64_t issued_ns) {
+  return {.any = true, .oldest = job(issued_ns)};
+}
+
+/// Looks as the agent does. Returns whether something changed.
+bool look(OpaqueWork& work, std::uint32_t demand, const Opaque::Look& look) {
+  work.begin_look();
+  work.end_look(demand);
+  return work.note(demand, look);
+}
+
+TEST(OpaqueWork, DemandIsThatOfTheLargestLaunchUntilTheAgentLooks) {
+  OpaqueWork work;
+  EXPECT_TRUE(work.none());
+  work.begin(30, kSms, job(1));
+  work.begin(1000, kSms, job(2));
+  work.begin(10, kSms, job(3));
+  EXPECT_EQ(work.demand(), kSms);
+  EXPECT_FALSE(work.none());
+  EXPECT_TRUE(look(work, 20, saw(1)));
+  EXPECT_EQ(work.demand(), 20u);
+  EXPECT_FALSE(look(work, 20, saw(1)));
+}
+
+TEST(OpaqueWork, TheJobIsTheOldestOnTheGpu) {
+  OpaqueWork work;
+  work.begin(30, kSms, job(1));
+  work.begin(30, kSms, job(2));
+  EXPECT_EQ(issued(work), 1u);
+  EXPECT_TRUE(look(work, 30, saw(2)));
+  EXPECT_EQ(issued(work), 2u);
+  EXPECT_TRUE(look(work, 0, {}));
+  EXPECT_EQ(work.job(), nullptr);
+  EXPECT_TRUE(work.none());
+}
+
+TEST(OpaqueWork, WhereNoStreamCouldBeLookedAtTheJobStays) {
+  OpaqueWork work;
+  work.begin(30, kSms, job(1));
+  EXPECT_FALSE(look(work, 30, {}));
+  EXPECT_EQ(issued(work), 1u);
+}
+
+TEST(OpaqueWork, ALaunchDuringALookThatFoundNothingCounts) {
+  OpaqueWork work;
+  work.begin(30, kSms, job(1));
+  work.begin_look();
+  work.begin(40, kSms, job(2));
+  work.end_look(0);
+  EXPECT_FALSE(work.note(0, {}));
+  EXPECT_EQ(work.demand(), 40u);
+  EXPECT_TRUE(work.busy());
+}
+
+TEST(OpaqueWork, WhileTheAgentLooksTheWorkIsStillThere) {
+  OpaqueWork work;
+  work.begin(30, kSms, job(1));
+  work.begin_look();
+  EXPECT_FALSE(work.none());
+}
+
+TEST(OpaqueWork, ALaunchAtTheGateComesBeforeThoseOnTheGpuAndTheFirstThereBeforeOthers) {
+  OpaqueWork work;
+  OpaqueWork::Waiting first{.job = job(5)}, second{.job = job(6)}, third{.job = job(7)};
+  work.begin(30, kSms, job(1));
+  work.enter_gate(first);
+  work.enter_gate(second);
+  work.enter_gate(third);
+  EXPECT_EQ(issued(work), 5u);
+  work.leave_gate(second);
+  EXPECT_EQ(issued(work), 5u);
+  work.leave_gate(first);
+  EXPECT_EQ(issued(work), 7u);
+  work.leave_gate(third);
+  EXPECT_EQ(issued(work), 7u);
+}
+
+StreamKey stream_number(std::uintptr_t number) {
+  return {reinterpret_cast<CUstream>(number), 0};
+}
+
+TEST(OpaqueWork, KnowsTheJobOfEachStream) {
+  OpaqueWork work;
+  const StreamKey one = stream_number(16), other = stream_number(32);
+  const auto of = [](std::uint64_t issued_ns, StreamKey stream) {
+    return OpaqueJob{.issued_ns = issued_ns, .stream = stream};
+  };
+  work.begin(30, kSms, of(1, one));
+  OpaqueWork::Waiting waiting{.job = of(2, other)};
+  work.enter_gate(waiting);
+  ASSERT_EQ(work.streams().size(), 2u);
+  EXPECT_EQ(work.streams().at(other).job.issued_ns, 2u);
+  look(work, 30, {.any = true, .streams = {{of(1, one), true}}, .unseen = {other}, .began_ns = 10});
+  ASSERT_EQ(work.streams().size(), 2u);
+  EXPECT_TRUE(work.streams().at(one).begun);
+  work.leave_gate(waiting);
+  work.begin(30, kSms, of(15, one));  // after the next look began
+  look(work, 30, {.any = true, .began_ns = 12});
+  ASSERT_EQ(work.streams().size(), 1u) << "nothing was found in the other stream";
+  EXPECT_EQ(work.streams().at(one).job.issued_ns, 15u);
+  look(work, 0, {.began_ns = 12});
+  EXPECT_TRUE(work.streams().empty());
+}
+
+}  // namespace
+}  // namespace gpuslice

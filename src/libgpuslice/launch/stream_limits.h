@@ -1,0 +1,58 @@
+// How the streams of a context share its grant: each stream has a limit, which its workers read from the same page as
+// the grant.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstdint>
+
+#include "ipc/stub.h"
+#include "libgpuslice/client/grant_view.h"
+#include "libgpuslice/launch/launch_book.h"
+
+namespace gpuslice {
+
+/// The caller holds the book's mutex.
+class StreamLimits {
+ public:
+  /// `view` and `book` outlive this object.
+  StreamLimits(const GrantView& view, const LaunchBook& book) : view_(view), book_(book) {
+    limits_.fill(gpuctl::kNoLimit);
+  }
+
+  /// For a stream that is about to have outstanding launches. If there are more such streams than limits, some streams
+  /// have no limit of their own.
+  void choose(Stream& stream) const;
+  /// Divides the grant anew among the streams with outstanding launches. Those that are held get nothing.
+  void divide();
+  void divide_if_shared() {
+    if (book_.active().size() > 1 || any_held_) divide();
+  }
+  /// The range of the granted SMs that this stream may use (gpuctl::pack_range).
+  std::uint32_t allowed(const Stream& stream) const {
+    return gpuctl::pack_range(view_.granted(), stream.held ? kNothing : limits_[stream.limit]);
+  }
+  /// What its workers are allowed: that range, or where they share SMs, one as long from 0 on.
+  std::uint32_t allowed(const Stream& stream, const Launch& launch) const {
+    const std::uint32_t range = allowed(stream);
+    return launch.shared_sms() == 0 ? range : gpuctl::pack_range(gpuctl::range_size(range), gpuctl::kNoLimit);
+  }
+
+  void write_to(gpuctl::Polled& polled) const;
+  /// The GPU's address of what the workers of later launches poll: GrantView::polled().
+  CUdeviceptr polled_address() const { return polled_address_; }
+  void set_polled_address(CUdeviceptr address) { polled_address_ = address; }
+
+ private:
+  /// The limit of a stream that is held: an empty range.
+  static constexpr gpuctl::Polled::Limit kNothing{1, 0};
+
+  const GrantView& view_;
+  const LaunchBook& book_;
+  std::array<gpuctl::Polled::Limit, std::size(gpuctl::Polled{}.limits)> limits_;  ///< as written to GrantView::polled()
+  CUdeviceptr polled_address_ = 0;
+  bool any_held_ = false;  ///< a limit is kNothing
+};
+
+}  // namespace gpuslice

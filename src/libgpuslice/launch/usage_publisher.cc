@@ -1,0 +1,106 @@
+#include "libgpuslice/launch/usage_publisher.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "ipc/stub_map.h"
+#include "libgpuslice/client/client.h"
+#include "libgpuslice/launch/demand.h"
+#include "libgpuslice/launch/job_head.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+
+void UsagePublisher::publish() {
+  ipc::Usage* out = view_.usage();
+  if (!out) return;
+  std::uint32_t demand = 0;
+  for (const Stream* stream : book_.active()) demand += demand_of(*stream, book_.slots(), view_.sms());
+  demand = std::min(demand + opaque_.demand(), view_.sms());
+  const std::uint32_t wanted = view_.jobs();
+  bool news = wanted != ipc::kNoJobs && tell_head(wanted);
+  news |= view_.mode() == ipc::Mode::capacity && tell_needs();
+  ipc::store(out->demand, demand);
+  ipc::store(out->outstanding, book_.outstanding());
+  // The daemon need not hear of demand that the current grant covers. But the daemon gives the SMs that other clients
+  // leave idle to clients with known demand. So a client that begins with a part of the GPU reports its demand, once
+  // for each size of that part.
+  const std::uint32_t now = view_.granted();
+  const bool part = now > view_.reserve() && now < view_.sms();
+  news |= demand > told_demand_ && demand > now;
+  news |= demand > 0 && told_demand_ == 0 && part && std::exchange(told_part_, now) != now;
+  news |= wanted != ipc::kNoJobs && (demand == 0) != (told_demand_ == 0);
+  news |= demand > told_demand_ && view_.tells_work();
+  if (news) Client::get().kick();
+  told_demand_ = demand;
+}
+
+void UsagePublisher::withdraw() {
+  if (ipc::Usage* out = view_.usage()) {
+    ipc::store(out->demand, 0u);
+    ipc::store(out->outstanding, 0u);
+    ipc::store(ipc::needs_at(*Client::get().stub(), static_cast<std::size_t>(view_.device_index())).count, 0u);
+  }
+}
+
+void UsagePublisher::forget_told() {
+  told_demand_ = 0;
+  told_head_ = 0;
+  told_part_ = 0;
+  told_needs_count_ = 0;
+  streams_.forget_told();
+}
+
+std::uint32_t UsagePublisher::take_original_launches() {
+  return original_launches_.load(std::memory_order_relaxed) > 0 ? original_launches_.exchange(0) : 0;
+}
+
+/// Returns true if the daemon must be told now: there is something that it does not count yet. A launch in original
+/// form may be of any kernel.
+bool UsagePublisher::tell_needs() {
+  const std::span<const ipc::WorkerNeeds> told{told_needs_.data(), told_needs_count_};
+  const auto kinds = opaque_.demand() == 0 ? book_.needs().kinds() : std::span<const ipc::WorkerNeeds>();
+  if (std::ranges::equal(kinds, told)) return false;
+  const auto is_told = [&](const ipc::WorkerNeeds& kind) { return std::ranges::find(told, kind) != told.end(); };
+  const bool news = kinds.empty() ? book_.outstanding() != 0 : !std::ranges::all_of(kinds, is_told);
+  ipc::Needs& out = ipc::needs_at(*Client::get().stub(), static_cast<std::size_t>(view_.device_index()));
+  ipc::write_versioned(out, [&] {
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      ipc::store(out.kinds[i].threads, kinds[i].threads);
+      ipc::store(out.kinds[i].registers, kinds[i].registers);
+      ipc::store(out.kinds[i].per_sm, kinds[i].per_sm);
+      ipc::store(out.kinds[i].shared, kinds[i].shared);
+    }
+    ipc::store(out.count, static_cast<std::uint32_t>(kinds.size()));
+  });
+  std::ranges::copy(kinds, told_needs_.begin());
+  told_needs_count_ = static_cast<std::uint32_t>(kinds.size());
+  return news;
+}
+
+/// Returns true if the daemon must be told now.
+bool UsagePublisher::tell_head(std::uint32_t wanted) {
+  const Launch* oldest = book_.oldest();
+  const OpaqueJob* opaque = opaque_.job();
+  if (!original_first(opaque, oldest, book_)) opaque = nullptr;
+  if (opaque && opaque->issued_ns != told_opaque_ns_) {
+    told_opaque_ns_ = opaque->issued_ns;
+    told_opaque_ = book_.next_number();
+  }
+  std::optional<HeadFields> fields;
+  if (opaque) {
+    fields = fields_of(*opaque);
+  } else if (oldest) {
+    fields = fields_of(*oldest, book_.host(*oldest));
+  }
+  const std::uint64_t head = opaque ? told_opaque_ : oldest ? oldest->number : 0;
+  write_head(Client::get().stub()->head[view_.device_index()], fields, opaque != nullptr, head);
+  const std::uint64_t before = std::exchange(told_head_, head);
+  const bool streams = streams_.publish(wanted == ipc::kReportEachJob);
+  return streams || (head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob));
+}
+
+}  // namespace gpuslice
