@@ -4,8 +4,8 @@
 //   gpuslice-nvcc -std=c++17 -O2 -o preemptible preemptible.cu
 //   GPUCTL_SLICE=batch ./preemptible
 //
-// gpuslice-nvcc keeps its PTX, so that its kernel can be evicted, and links libgpuslice, so that it needs no gpuctl run.
-// Started with no slice it is an ordinary CUDA program.
+// gpuslice-nvcc keeps its PTX, so that its kernel can be evicted, and links libgpuslice, so that it needs no gpuctl
+// run. Started with no slice it is an ordinary CUDA program.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
