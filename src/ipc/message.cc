@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/one_line.h"
+#include "base/utf8.h"
 #include "ipc/fields.h"
 
 namespace gpuctl::ipc {
@@ -68,23 +69,6 @@ json::object take_parameters(json::object& message, Fields& fields) {
   if (value == nullptr || value->is_null()) return {};
   fields.object("parameters");
   return value->is_object() ? std::move(value->get_object()) : json::object();
-}
-
-/// Length of the UTF-8 sequence with which `text` starts; 0 if it starts with none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // The second byte rules out overlong forms, surrogates and code points beyond U+10FFFF.
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-  if (lead == 0xed && byte(1) > 0x9f) return 0;
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;
-  if (lead == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
 }
 
 }  // namespace

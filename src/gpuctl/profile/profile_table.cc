@@ -5,7 +5,7 @@
 
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
-#include "gpuctl/views/kernel_lines.h"
+#include "gpuctl/views/demangle.h"
 #include "sched/predictor/left_out_error.h"
 
 namespace gpuctl::cli {
@@ -59,12 +59,15 @@ std::vector<std::string> profile_lines(const std::vector<ipc::KernelProfile>& ke
                {"SPEED BY SMS", left}});
   double errors = 0;
   std::size_t with_error = 0;
-  for (const ipc::KernelProfile& kernel : kernels) {
+  std::vector<std::string> names;
+  for (const ipc::KernelProfile& kernel : kernels) names.push_back(kernel.name);
+  names = demangled(names);
+  for (auto name = names.begin(); const ipc::KernelProfile& kernel : kernels) {
     std::int64_t launches = 0;
     for (const ipc::ProfileInput& input : kernel.inputs) launches += input.launches;
     const std::optional<double> error = error_of(kernel);
     if (error) errors += *error, ++with_error;
-    table.add_row({fit(printable(demangled(kernel.name)), 40), format_count(launches),
+    table.add_row({fit(printable(*name++), 40), format_count(launches),
                    std::to_string(kernel.inputs.size()), range_text(kernel.inputs),
                    kernel.block_task_us == 0 ? "-" : format_us(kernel.block_task_us), error ? percent(*error) : "-",
                    speeds_text(kernel.curve)});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/one_line.h"
 #include "ipc/message.h"
 
 namespace gpuctl::cli {
@@ -36,14 +37,7 @@ std::string fit(std::string_view text, std::size_t width) {
 }
 
 std::string printable(std::string_view text) {
-  std::string clean = ipc::to_utf8(text);
-  for (std::size_t i = 0; i < clean.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(clean[i]);
-    if (byte < 0x20 || byte == 0x7f) clean[i] = '?';
-    // U+0080 to U+009F are control characters too.
-    if (byte == 0xc2 && static_cast<unsigned char>(clean[i + 1]) < 0xa0) clean.replace(i, 2, "?");
-  }
-  return clean;
+  return one_line(ipc::to_utf8(text), '?');
 }
 
 std::vector<std::string> Table::lines(std::size_t limit) const {

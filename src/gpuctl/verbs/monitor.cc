@@ -18,12 +18,12 @@
 namespace gpuctl::cli {
 namespace {
 
-volatile std::sig_atomic_t stop = 0;
+volatile std::sig_atomic_t monitor_stopped = 0;
 
 /// Ctrl-C ends the recording, not the program, which still has to write what was recorded.
 void end_on_signals() {
   struct sigaction action {};
-  action.sa_handler = [](int) { stop = 1; };
+  action.sa_handler = [](int) { monitor_stopped = 1; };
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
 }
@@ -32,10 +32,10 @@ void end_on_signals() {
 bool wait_for_reply(Daemon& daemon, std::chrono::steady_clock::time_point until) {
   while (!daemon.connection().reply_waiting()) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (stop != 0 || left.count() <= 0) return false;
+    if (monitor_stopped != 0 || left.count() <= 0) return false;
     pollfd waiting{daemon.connection().fd(), POLLIN, 0};
     const int ready = ::poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 100)));
-    if (ready > 0) return stop == 0;
+    if (ready > 0) return monitor_stopped == 0;
   }
   return true;
 }

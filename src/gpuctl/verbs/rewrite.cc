@@ -5,7 +5,7 @@
 
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/table.h"
-#include "gpuctl/views/kernel_lines.h"
+#include "gpuctl/views/demangle.h"
 #include "gpuctl/views/rewrite_file.h"
 
 namespace gpuctl::cli {
@@ -30,9 +30,12 @@ Table table_of(const RewrittenFile& file) {
   Table table({{"MODULE", right}, {"PTX", left}, {"FORM", left}, {"KERNEL", left}, {"REASON", left}});
   for (std::size_t i = 0; i < file.modules.size(); ++i) {
     const RewrittenModule& module = file.modules[i];
-    for (const ptx::EntryReport& entry : module.entries)
+    std::vector<std::string> names;
+    for (const ptx::EntryReport& entry : module.entries) names.push_back(entry.name);
+    names = demangled(names);
+    for (auto name = names.begin(); const ptx::EntryReport& entry : module.entries)
       table.add_row({std::to_string(i + 1), printable(module.architecture), form_name(entry.form),
-                     fit(printable(demangled(entry.name)), 60), printable(entry.reason)});
+                     fit(printable(*name++), 60), printable(entry.reason)});
   }
   return table;
 }

@@ -1,12 +1,9 @@
 #include "gpuctl/views/kernel_lines.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
 #include "gpuctl/text/units.h"
+#include "gpuctl/views/demangle.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -49,14 +46,6 @@ std::string granted_text(const ipc::ClientUsage& usage) {
   const std::string sms = std::to_string(usage.granted);
   if (usage.shared_sms == 0) return sms;
   return sms + " (" + std::to_string(100 * usage.granted / usage.shared_sms) + " % of each)";
-}
-
-std::string demangled(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  // Without "_Z" the demangler would read "f" as the type float.
-  return status == 0 && text && name.starts_with("_Z") ? text.get() : name;
 }
 
 std::string state_text(const ipc::Client& client, const ipc::ClientUsage& usage) {
@@ -116,10 +105,13 @@ Table kernel_table(std::vector<ipc::Kernel> kernels, const ipc::Client& client) 
                {"BLOCK-TASK", right},
                {"KERNEL", left},
                {"REASON", left}});
-  for (const ipc::Kernel& k : kernels)
+  std::vector<std::string> names;
+  for (const ipc::Kernel& k : kernels) names.push_back(k.name);
+  names = demangled(names);
+  for (auto name = names.begin(); const ipc::Kernel& k : kernels)
     table.add_row({printable(k.form), format_count(k.launches), registers_text(k), workers_text(k, sharing),
                    k.block_task_ns == 0 ? "-" : format_us(static_cast<double>(k.block_task_ns) / 1000),
-                   fit(printable(demangled(k.name)), 60), printable(k.reason)});
+                   fit(printable(*name++), 60), printable(k.reason)});
   return table;
 }
 

@@ -9,9 +9,6 @@
 
 namespace gpuctl::cli {
 
-/// "scale(float*, float)" for "_Z5scalePff". A name that is not mangled stays as it is.
-std::string demangled(const std::string& name);
-
 /// A line for each GPU: what is in force for the client, the rank of its priority, and how many SMs it was told of if
 /// these are fewer than all.
 std::vector<std::string> in_force_lines(const ipc::Client& client);

@@ -7,13 +7,6 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TEST(KernelLines, Demangling) {
-  EXPECT_EQ(demangled("_Z5scalePff"), "scale(float*, float)");
-  EXPECT_EQ(demangled("vectorAdd"), "vectorAdd");
-  EXPECT_EQ(demangled("f"), "f");
-  EXPECT_EQ(demangled("_Zgarbage"), "_Zgarbage");
-}
-
 TEST(KernelLines, OneLineEach) {
   const Table table = kernel_table(
       {
