@@ -15,12 +15,14 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "gpuctld/config/options.h"
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/device_search.h"
 #include "gpuctld/host/driver_probe.h"
+#include "gpuctld/host/line_log.h"
 #include "gpuctld/host/mps_helper.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
@@ -37,7 +39,8 @@ namespace asio = boost::asio;
 constexpr std::chrono::seconds kCheckPatience{10};
 
 void log(const std::string& line) {
-  std::cerr << ("gpuctld: " + line + "\n") << std::flush;
+  static LineLog lines(STDERR_FILENO, "gpuctld: ");
+  lines.write(line);
 }
 
 /// Each client costs four descriptors here; the soft limit of 1024 is for programs that use select(2).
@@ -74,15 +77,9 @@ Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   return fd;
 }
 
-/// The daemon's own socket file, removed when the daemon ends in an orderly way.
-struct SocketFile {
-  std::string path;
-  ~SocketFile() {
-    if (!path.empty()) ::unlink(path.c_str());
-  }
-};
-
-Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions& settings, SocketFile& file) {
+/// `file`: the daemon's own socket file, which is to be removed when the daemon ends in an orderly way.
+Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions& settings,
+                                    std::optional<SocketFile>& file) {
   if (!options.private_instance) {
     std::string problem;
     const int inherited = inherited_listener(problem);
@@ -93,7 +90,7 @@ Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions&
   }
   const unsigned usual_mode = options.private_instance ? 0600 : 0666;
   auto listener = listen_at(options.socket, settings.socket_mode.value_or(usual_mode), settings.socket_group);
-  if (listener) file.path = options.socket;
+  if (listener) file.emplace(options.socket);
   return listener;
 }
 
@@ -146,7 +143,7 @@ int run(int argc, char** argv) {
   const bool software = options.software_gpu || outcome.config.daemon.software_gpu;
   if (options.check_config) return check_slices(outcome.config, software, options.probe_socket);
 
-  SocketFile socket_file;
+  std::optional<SocketFile> socket_file;
   auto listener = find_listener(options, outcome.config.daemon, socket_file);
   if (!listener) return log(listener.error().message), 1;
   const auto lock = lock_state(options.state);

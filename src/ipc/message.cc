@@ -4,6 +4,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/one_line.h"
@@ -15,6 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kMaxQuoted = 100;  ///< bytes of the peer's own words in an error
 
 /// In memory of its size, because a long one may wait for its reader.
@@ -34,28 +36,37 @@ bool is_finite(const json::value& value) {
   return true;
 }
 
-/// Whether the JSON text may hold more than `most` values, keys counted too. Says so before memory is taken for them.
-bool holds_more_than(std::size_t most, std::string_view text) {
-  std::size_t values = 1;
+/// Why the JSON text of a call is not even parsed; empty if it is. Looked at before memory is taken for it, and before
+/// keys are put into a table: a peer may choose keys that fall together there.
+std::string too_much(std::string_view text) {
+  std::array<std::size_t, kMaxDepth> members{};
+  std::size_t values = 1, depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
       if (c == '\\') ++i;
       quoted = c != '"';
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',' || c == ':' || c == '[' || c == '{') {
-      if (++values > most) return true;
+      continue;
     }
+    quoted = c == '"';
+    if (c == ',' || c == ':' || c == '[' || c == '{') ++values;
+    if (c == '[' || c == '{') {
+      if (depth == kMaxDepth) return {};  // the parser goes no further
+      members[depth++] = 0;
+    }
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+    if (c == ':' && depth > 0 && ++members[depth - 1] > kMaxCallMembers)
+      return "message holds an object of more than " + std::to_string(kMaxCallMembers) + " members";
+    if (values > kMaxCallValues) return "message holds more than " + std::to_string(kMaxCallValues) + " values";
   }
-  return false;
+  return {};
 }
 
 Result<json::object> parse_object(std::string_view message) {
   boost::system::error_code error;
   json::parse_options options;
-  options.max_depth = 32;
+  options.max_depth = kMaxDepth;
   json::value value = json::parse({message.data(), message.size()}, error, {}, options);
   if (error) return fail("message is not valid JSON: " + error.message());
   if (!value.is_object()) return fail("message is not a JSON object");
@@ -100,8 +111,7 @@ std::string encode(const Reply& reply) {
 }
 
 Result<Call> decode_call(std::string_view message) {
-  if (holds_more_than(kMaxCallValues, message))
-    return fail("message holds more than " + std::to_string(kMaxCallValues) + " values");
+  if (std::string why = too_much(message); !why.empty()) return fail(std::move(why));
   Result<json::object> object = parse_object(message);
   if (!object) return object.error();
   Fields fields(*object);

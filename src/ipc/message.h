@@ -33,6 +33,9 @@ std::string encode(const Reply& reply);
 
 /// Values and keys in one call: as many as thousands of kernels have. A reply of the daemon may have more.
 inline constexpr std::size_t kMaxCallValues = 1u << 17;
+/// Members of one object in a call; no type of io.gpuctl has more. So few are compared one by one without much ado,
+/// whatever their keys are.
+inline constexpr std::size_t kMaxCallMembers = 32;
 
 /// From one message without its NUL. Refuses anything but exactly one JSON object of the right shape, in UTF-8 and at
 /// most 32 levels deep; the error message says what was wrong.

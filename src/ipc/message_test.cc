@@ -113,6 +113,25 @@ TEST(Message, ACallOfTooManyValuesIsRefusedBeforeItIsRead) {
   EXPECT_TRUE(decode_call(list(1, '"' + std::string(kMaxCallValues + 1, ',') + R"(\"")"))) << "text is one value";
 }
 
+/// A peer chooses the keys, and could choose those that fall together in a table.
+TEST(Message, AnObjectOfManyMembersIsRefusedBeforeItIsRead) {
+  const auto object = [](std::size_t members) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < members; ++i) text += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":[\"a:b\"]";
+    return text + "}";
+  };
+  const auto call = [](const std::string& parameters) {
+    return decode_call(R"({"method":"a.b","parameters":)" + parameters + "}");
+  };
+  EXPECT_TRUE(call(object(kMaxCallMembers)));
+  EXPECT_TRUE(call("{\"x\":[" + object(kMaxCallMembers) + "," + object(kMaxCallMembers) + "]}"));
+  for (const std::string& text : {object(kMaxCallMembers + 1), "{\"x\":[{}," + object(kMaxCallMembers + 1) + "]}"}) {
+    const Result<Call> refused = call(text);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "message holds an object of more than 32 members");
+  }
+}
+
 TEST(Message, NumbersThatCannotBeWrittenAreRefused) {
   for (const char* parameters : {R"({"a":1e400})", R"({"a":[0,{"b":-1e99999}]})"}) {
     const auto call = decode_call(std::string(R"({"method":"a.B","parameters":)") + parameters + "}");

@@ -43,6 +43,10 @@ StubMap::~StubMap() {
   if (stub_ != nullptr) ::munmap(stub_, kStubBytes);
 }
 
+void StubMap::give_back() noexcept {
+  if (stub_ != nullptr) ::madvise(stub_, kStubBytes, MADV_REMOVE);
+}
+
 Result<StubMap> StubMap::map(int fd) noexcept {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return complaint("fstat", errno);

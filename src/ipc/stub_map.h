@@ -33,6 +33,8 @@ class StubMap {
   Stub* get() const noexcept { return stub_; }
   Stub* operator->() const noexcept { return stub_; }
   explicit operator bool() const noexcept { return stub_ != nullptr; }
+  /// Daemon side: nobody uses the page any more. Its memory is given back, whoever still has the file.
+  void give_back() noexcept;
   /// The client's own area behind the stub, kRecordsOffset - kClientWordsOffset bytes.
   std::byte* client_words() const noexcept { return reinterpret_cast<std::byte*>(stub_) + kClientWordsOffset; }
 

@@ -189,6 +189,19 @@ bool SliceTree::may_change_below(std::string_view path, const Caller& caller) co
   }
 }
 
+/// The topmost slice above `path` that root has given away. Whoever owns that answers for all that is below it, even if
+/// it is given on: nobody can use up what another one may have.
+const Slice* SliceTree::given(std::string_view path) const {
+  const Slice& root = *find("/");
+  const Slice* topmost = nullptr;
+  while (path != "/") {
+    path = parent_path(path);
+    const Slice* const above = find(path);
+    if (above != nullptr && (above->owner_uid != root.owner_uid || above->owner_gid != root.owner_gid)) topmost = above;
+  }
+  return topmost;
+}
+
 SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& caller) const {
   const auto too_many = [&](std::size_t most, const char* whose) {
     return invalid(path, "path", "too many slices: " + std::string(whose) + " at most " + std::to_string(most));
@@ -199,10 +212,13 @@ SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& calle
   }
   if (slices_.size() >= kMaxSlices - kSlicesKeptForRoot)
     return too_many(kMaxSlices - kSlicesKeptForRoot, "users other than root may fill the tree up to");
-  const auto may_change = std::ranges::count_if(slices_, [&](const auto& entry) {
-    return entry.first != "/" && may_change_below(parent_path(entry.first), caller);
+  const Slice* const owner = given(path);
+  const auto below = std::ranges::count_if(slices_, [&](const auto& entry) {
+    const Slice* const other = given(entry.first);
+    return other != nullptr && owner != nullptr && other->owner_uid == owner->owner_uid &&
+           other->owner_gid == owner->owner_gid;
   });
-  if (static_cast<std::size_t>(may_change) >= kMaxSlicesPerOwner)
+  if (static_cast<std::size_t>(below) >= kMaxSlicesPerOwner)
     return too_many(kMaxSlicesPerOwner, "below what a user owns there may be");
   return {};
 }

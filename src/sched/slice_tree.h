@@ -13,7 +13,7 @@
 namespace gpuctl::sched {
 
 inline constexpr std::size_t kMaxSlices = 1000;         ///< in one tree
-inline constexpr std::size_t kMaxSlicesPerOwner = 100;  ///< that a caller other than root may change
+inline constexpr std::size_t kMaxSlicesPerOwner = 100;  ///< below what root has given to one owner
 inline constexpr std::size_t kSlicesKeptForRoot = 100;  ///< of kMaxSlices: others cannot create these
 inline constexpr std::size_t kMaxSliceDepth = 8;        ///< levels below the root
 inline constexpr std::size_t kMaxNameLength = 64;       ///< characters of one name, as in the rule below
@@ -24,8 +24,8 @@ inline constexpr std::size_t kMaxNameLength = 64;       ///< characters of one n
 /// *below* that slice. So the settings of a slice are changed by the owner of the level above. Its own owner may change
 /// only `policy`, which acts below it. A new slice belongs to the uid that created it and to no group.
 ///
-/// Limits: the owner of subtrees creates at most kMaxSlicesPerOwner slices in them, whoever owns the slices there. The
-/// last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
+/// Limits: below what root has given to an owner there are at most kMaxSlicesPerOwner slices, whoever makes or owns
+/// them. The last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
 ///
 /// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. A max bounds
 /// the whole subtree. Values are copyable; not thread-safe.
@@ -66,6 +66,7 @@ class SliceTree {
   CapSM capacity() const { return capacity_; }
 
  private:
+  const Slice* given(std::string_view path) const;
   SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
   SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<Slice> changed(std::string_view path, const SliceChange& change, const Caller& caller) const;

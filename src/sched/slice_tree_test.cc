@@ -233,6 +233,21 @@ TEST(SliceTree, AnOwnerMakesSoManySlicesAndRootTheRest) {
   EXPECT_TRUE(tree.create("other0/s", {}, kRoot));
 }
 
+/// To give slices to somebody takes nothing from them.
+TEST(SliceTree, NobodyUsesUpWhatAnotherOneMayHave) {
+  SliceTree tree = tree_of_132();
+  const Caller attacker{7, {}}, victim{8, {}};
+  ASSERT_TRUE(tree.create("theirs", {.owner_uid = 7}, kRoot));
+  ASSERT_TRUE(tree.create("mine", {.owner_uid = 8}, kRoot));
+  ASSERT_TRUE(tree.create("theirs/gift", {.owner_uid = 8}, attacker));
+  std::size_t made = 1;
+  while (tree.create("theirs/gift/s" + std::to_string(made), {.owner_uid = 8}, attacker)) ++made;
+  EXPECT_EQ(made, kMaxSlicesPerOwner);
+  for (std::size_t i = 0; i < kMaxSlicesPerOwner; ++i)
+    ASSERT_TRUE(tree.create("mine/s" + std::to_string(i), {}, victim)) << i;
+  EXPECT_EQ(code_of(tree.create("mine/s", {}, victim)), Code::invalid_value);
+}
+
 /// The outcome of edits to a tree of 8 SMs with the slices a (4 of them), a/x (4) and b (2).
 SliceResult<void> edited(const std::vector<std::pair<std::string, SliceChange>>& changes, std::size_t& at,
                          SliceTree& tree) {

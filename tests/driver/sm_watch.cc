@@ -1,6 +1,8 @@
 // Looks at who has blocks on which SM of the software GPU:
 //
 //   sm_watch TABLE now       says for each process its pid and how many blocks it has now on each SM
+//   sm_watch TABLE count     answers each line of its input with one: for each process its pid and on how many SMs it
+//                            has blocks now
 //   sm_watch TABLE stop PID  stops the process (SIGSTOP), at a moment when the table does not wait for it. The software
 //                            GPU stops with a process that holds the table's mutex, or that has blocks which wait for
 //                            an SM ahead of other blocks. A GPU does not.
@@ -21,6 +23,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,6 +49,15 @@ void say_now(const Snapshot& snapshot) {
     std::printf("%u", pid);
     for (const std::uint32_t count : blocks) std::printf(" %u", count);
     std::puts("");
+  }
+}
+
+void count_when_asked(const TableReader& table) {
+  for (std::string line; std::getline(std::cin, line);) {
+    for (const auto& [pid, blocks] : blocks_by_process(table.snapshot()))
+      std::cout << pid << ' ' << blocks.size() - static_cast<std::size_t>(std::count(blocks.begin(), blocks.end(), 0u))
+                << ' ';
+    std::cout << std::endl;
   }
 }
 
@@ -80,8 +92,9 @@ int stop(const TableReader& table, std::uint32_t pid) {
 
 int main(int argc, char** argv) {
   const bool now_alone = argc == 3 && std::strcmp(argv[2], "now") == 0;
+  const bool counts = argc == 3 && std::strcmp(argv[2], "count") == 0;
   const int pid = argc == 4 && std::strcmp(argv[2], "stop") == 0 ? std::atoi(argv[3]) : 0;
-  if (argc != 2 && !now_alone && pid <= 0) return 2;
+  if (argc != 2 && !now_alone && !counts && pid <= 0) return 2;
   const auto reader = TableReader::open(argv[1]);
   if (reader.has_error()) {
     std::fprintf(stderr, "%s\n", reader.error().message.c_str());
@@ -91,6 +104,7 @@ int main(int argc, char** argv) {
     say_now((*reader)->snapshot());
     return 0;
   }
+  if (counts) return count_when_asked(**reader), 0;
   if (pid > 0) return stop(**reader, static_cast<std::uint32_t>(pid));
   std::puts("ready");
   std::fflush(stdout);

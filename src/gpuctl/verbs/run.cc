@@ -18,6 +18,7 @@
 #include "gpuctl/run/run_watch.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/views/run_environment.h"
+#include "ipc/message.h"
 #include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::cli {
@@ -65,6 +66,14 @@ bool has_no_sms(Daemon& daemon, const std::string& slice) {
   return shown && (shown->slice.effective_max ? shown->slice.effective_max : shown->slice.max) == 0;
 }
 
+/// What the program's command line will be, as much of it as the daemon shows.
+std::string shown_command(const std::vector<std::string>& arguments) {
+  constexpr std::size_t kMost = 256;
+  std::string command;
+  for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + argument;
+  return ipc::to_utf8(command.substr(0, kMost));
+}
+
 /// Asks the daemon whether we may join the slice, by joining it for a moment: only the daemon knows the rules.
 Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   Outcome<Daemon> daemon = Daemon::connect(context);
@@ -77,6 +86,7 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
   if (auto sms = sms_by_mps(*daemon, slice, status->devices); !sms.empty()) joining["mps_sms"] = std::move(sms);
+  joining["command"] = shown_command(context.command);
   const bool no_sms = has_no_sms(*daemon, slice);
   const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();

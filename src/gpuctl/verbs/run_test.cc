@@ -96,7 +96,8 @@ TEST_F(CmdRun, ArgumentsArriveUntouched) {
   EXPECT_EQ(ran.out, "[a b][][--][-x][--slice][*][\\n][é]") << ran.err;
   EXPECT_EQ(ran.err, "");
   EXPECT_EQ(ran.exit_status(), 0);
-  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
+  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,)"
+                                     R"("command":"printf [%s] a b  -- -x --slice * \\n é"})");
 }
 
 /// Then no limit comes into force for others, as one that two programs share would.
@@ -104,10 +105,10 @@ TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
   daemon_.on("GetMpsPercentage", {{"hundredths", 8750}});
   gpuctl({"--slice", "ls", "true"});
   EXPECT_EQ(daemon_.asked("GetMpsPercentage"), R"({"slice":"ls"})");
-  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6]})");
+  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6],"command":"true"})");
   daemon_.on("GetMpsPercentage", {{"hundredths", nullptr}});
   gpuctl({"--slice", "ls", "true"});
-  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false})");
+  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"command":"true"})");
 }
 
 TEST_F(CmdRun, DashDashIsTakenAwayOnce) {

@@ -26,13 +26,19 @@ void UserBudgets::disconnect(std::uint32_t uid) {
   --together_.connections;
 }
 
+std::optional<std::uint32_t> UserBudgets::gives_up_connection_for(std::uint32_t uid) const {
+  const auto own = users_.find(uid);
+  const std::size_t has = own == users_.end() ? 0 : own->second.connections;
+  if (together_.connections < all_.connections || has >= user_.connections) return std::nullopt;
+  const auto most = std::ranges::max_element(users_, {}, [](const auto& user) { return user.second.connections; });
+  if (most == users_.end() || most->second.connections <= has + 1) return std::nullopt;
+  return most->first;
+}
+
 std::chrono::nanoseconds UserBudgets::wait(std::uint32_t uid, std::uint64_t now_ns) const {
   if (exempt(uid)) return {};
-  auto longest = std::max(together_.calls.wait(now_ns), together_.bytes.wait(now_ns));
   const auto found = users_.find(uid);
-  if (found != users_.end())
-    longest = std::max({longest, found->second.calls.wait(now_ns), found->second.bytes.wait(now_ns)});
-  return longest;
+  return std::max(together_.wait(now_ns), found == users_.end() ? std::chrono::nanoseconds() : found->second.wait(now_ns));
 }
 
 void UserBudgets::charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns) {
@@ -68,21 +74,17 @@ std::optional<std::uint64_t> UserBudgets::log_line(std::uint32_t uid, std::uint6
   return std::exchange(account.lines_left_out, 0);
 }
 
-bool UserBudgets::woke(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns) {
-  if (exempt(uid)) return true;
-  bool in_time = true;
-  for (Account* account : {&of(uid), &together_}) {
-    account->decisions.charge(std::chrono::duration<double>(took).count(), now_ns);
-    in_time &= account->decisions.wait(now_ns).count() == 0;
-  }
-  return in_time;
+void UserBudgets::worked(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns) {
+  if (exempt(uid)) return;
+  for (Account* account : {&of(uid), &together_})
+    account->time.charge(std::chrono::duration<double>(took).count(), now_ns);
 }
 
 void UserBudgets::forget_idle(std::uint64_t now_ns) {
   std::erase_if(users_, [&](const auto& user) {
     const Account& account = user.second;
     return account.connections == 0 && account.calls.full(now_ns) && account.bytes.full(now_ns) &&
-           account.log_lines.full(now_ns) && account.decisions.full(now_ns);
+           account.log_lines.full(now_ns) && account.time.full(now_ns);
   });
 }
 

@@ -1,8 +1,9 @@
-// What one user may take of the daemon: connections, calls, bytes, lines of the log. Root and the daemon's own user
+// What one user may take of the daemon: connections, calls, bytes, time, lines of the log. Root and the daemon's own user
 // have no budgets. All others have one each, and one together, because one person may have many user ids. Pure: time is
 // an argument. One thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Budget {
   TokenBucket::Rate calls;        ///< in units of a cheap call (Answer::cost)
   TokenBucket::Rate bytes;        ///< received and sent
   TokenBucket::Rate log_lines;
-  TokenBucket::Rate decisions;  ///< seconds of the daemon's time for clients that wake it
+  TokenBucket::Rate time;  ///< seconds of the daemon's processor, whatever they went into
 };
 
 inline constexpr std::size_t kMiB = 1u << 20;
@@ -32,14 +33,14 @@ inline constexpr Budget kBudgetOfUser{.connections = 512,
                                       .calls = {1000, 4000},
                                       .bytes = {8.0 * kMiB, 32.0 * kMiB},
                                       .log_lines = {1, 100},
-                                      .decisions = {0.25, 0.1}};
+                                      .time = {0.25, 0.1}};
 /// About half of what the daemon can do on a slow machine.
 inline constexpr Budget kBudgetOfAll{.connections = 4032,
                                      .buffered = 24 * kMiB,
                                      .calls = {4000, 16'000},
                                      .bytes = {32.0 * kMiB, 128.0 * kMiB},
                                      .log_lines = {5, 500},
-                                     .decisions = {0.5, 0.2}};
+                                     .time = {0.5, 0.2}};
 /// Programs of one user that may be attached at a time.
 inline constexpr std::size_t kMaxClientsOfUser = 256;
 /// Bytes of kernels' texts that the daemon keeps of all programs of one user, and of all users but root.
@@ -60,8 +61,11 @@ class UserBudgets {
   /// kMostOwedForConnecting.
   bool connect(std::uint32_t uid, std::uint64_t now_ns);
   void disconnect(std::uint32_t uid);
+  /// Where all connections are taken: the user who has the most, if they are so many more than those of `uid` that one
+  /// is to be closed for it.
+  std::optional<std::uint32_t> gives_up_connection_for(std::uint32_t uid) const;
 
-  /// How long the user's next call has to wait; 0: not at all.
+  /// How long the user's next call, or wake-up, has to wait; 0: not at all.
   std::chrono::nanoseconds wait(std::uint32_t uid, std::uint64_t now_ns) const;
   void charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns);
 
@@ -73,9 +77,8 @@ class UserBudgets {
   /// Whether a line about the user may go to the log: how many were left out before it; empty: leave it out.
   std::optional<std::uint64_t> log_line(std::uint32_t uid, std::uint64_t now_ns);
 
-  /// A client of the user woke the daemon, and that took so long. False: the user's clients are looked at with the next
-  /// tick only.
-  bool woke(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns);
+  /// The daemon worked so long for the user. What a call costs cannot be foreseen: it is measured.
+  void worked(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns);
 
   /// Forgets users who have no connection and owe nothing.
   void forget_idle(std::uint64_t now_ns);
@@ -84,9 +87,14 @@ class UserBudgets {
  private:
   struct Account {
     explicit Account(const Budget& budget)
-        : calls(budget.calls), bytes(budget.bytes), log_lines(budget.log_lines), decisions(budget.decisions) {}
+        : calls(budget.calls), bytes(budget.bytes), log_lines(budget.log_lines), time(budget.time) {}
+
+    std::chrono::nanoseconds wait(std::uint64_t now_ns) const {
+      return std::max({calls.wait(now_ns), bytes.wait(now_ns), time.wait(now_ns)});
+    }
+
     std::size_t connections = 0, buffered = 0;
-    TokenBucket calls, bytes, log_lines, decisions;
+    TokenBucket calls, bytes, log_lines, time;
     std::uint64_t lines_left_out = 0;
   };
   Account& of(std::uint32_t uid) { return users_.try_emplace(uid, user_).first->second; }

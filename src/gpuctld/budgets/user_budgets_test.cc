@@ -16,13 +16,13 @@ constexpr Budget kSmall{.connections = 2,
                         .calls = {10, 5},
                         .bytes = {1000, 500},
                         .log_lines = {1, 2},
-                        .decisions = {0.25, 0.1}};
+                        .time = {0.25, 0.1}};
 constexpr Budget kSmallOfAll{.connections = 3,
                              .buffered = 150,
                              .calls = {20, 20},
                              .bytes = {4000, 1000},
                              .log_lines = {10, 10},
-                             .decisions = {1, 1}};
+                             .time = {1, 1}};
 
 UserBudgets small() {
   return UserBudgets(33, kSmall, kSmallOfAll);
@@ -135,13 +135,34 @@ TEST(UserBudgets, LinesOfTheLogAreCountedThatAreLeftOut) {
   EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 0u);
 }
 
-TEST(UserBudgets, WhoWakesTheDaemonTooOftenWaitsForTheNextTick) {
+TEST(UserBudgets, WhoTakesMuchOfTheDaemonsTimeWaitsWhateverItWasTakenBy) {
   UserBudgets budgets = small();
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(budgets.woke(1000, 10ms, kSecond)) << i;
-  EXPECT_FALSE(budgets.woke(1000, 10ms, kSecond));
-  EXPECT_TRUE(budgets.woke(1001, 10ms, kSecond));
-  EXPECT_TRUE(budgets.woke(0, 10s, kSecond));
-  EXPECT_TRUE(budgets.woke(1000, 1ms, 2 * kSecond));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(budgets.wait(1000, kSecond), 0ns) << i;
+    budgets.worked(1000, 10ms, kSecond);
+  }
+  budgets.worked(1000, 10ms, kSecond);
+  EXPECT_NEAR(static_cast<double>(budgets.wait(1000, kSecond).count()), 40e6, 1e3) << "10 ms at a quarter of a core";
+  EXPECT_EQ(budgets.wait(1001, kSecond), 0ns);
+  EXPECT_EQ(budgets.wait(1000, 2 * kSecond), 0ns);
+  budgets.worked(0, 10s, kSecond);
+  EXPECT_EQ(budgets.wait(0, kSecond), 0ns);
+  EXPECT_EQ(budgets.wait(1001, kSecond), 0ns) << "what is done for root is nobody's";
+}
+
+TEST(UserBudgets, WhereAllConnectionsAreTakenWhoHasMostGivesUpOne) {
+  UserBudgets budgets(33, {.connections = 5}, {.connections = 8});
+  const auto connect = [&](std::uint32_t uid) { return budgets.connect(uid, kSecond); };
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(connect(1000));
+  EXPECT_FALSE(budgets.gives_up_connection_for(1002)) << "there is room";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(connect(1001));
+  EXPECT_FALSE(connect(1002));
+  EXPECT_EQ(budgets.gives_up_connection_for(1002), 1000u);
+  EXPECT_FALSE(budgets.gives_up_connection_for(1000)) << "nobody has more";
+  budgets.disconnect(1000);
+  EXPECT_TRUE(connect(1002));
+  EXPECT_FALSE(budgets.gives_up_connection_for(1001)) << "they would only change places";
+  EXPECT_EQ(budgets.gives_up_connection_for(1002), 1000u);
 }
 
 TEST(UserBudgets, UsersWhoAreGoneAreForgottenWhenTheyOweNothing) {

@@ -11,10 +11,11 @@ using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
 void Departed::keep(Client client, ipc::UniqueFd pidfd) {
-  if (!pidfd) return;
   const std::int32_t pid = client.identity().pid;
-  if (client.leaving() || process_ends(pidfd.get(), pid)) return client.open_grants();
+  if (client.leaving() || (pidfd && process_ends(pidfd.get(), pid))) client.open_grants();
+  const bool lives = start_of(pid) == client.identity().start;
   LeftPage page = client.leave();
+  if (!pidfd) return lives ? void() : page.stub.give_back();
   make_room_for(page);
   const auto entry = std::make_shared<Entry>(std::move(page), stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
@@ -22,14 +23,17 @@ void Departed::keep(Client client, ipc::UniqueFd pidfd) {
     const auto ended = watched.lock();
     if (error || !ended) return;  // no longer waited for
     ended->page.open_grants();
+    ended->page.stub.give_back();
     waiting_.remove(ended);
   });
 }
 
 void Departed::make_room_for(const LeftPage& page) {
   const auto drop_oldest = [this](std::size_t most, auto is_one) {
-    if (static_cast<std::size_t>(std::ranges::count_if(waiting_, is_one)) >= most)
-      waiting_.erase(std::ranges::find_if(waiting_, is_one));
+    if (static_cast<std::size_t>(std::ranges::count_if(waiting_, is_one)) < most) return;
+    const auto oldest = std::ranges::find_if(waiting_, is_one);
+    (*oldest)->page.stub.give_back();
+    waiting_.erase(oldest);
   };
   drop_oldest(kMaxDepartedOfProcess, [&](const auto& entry) { return entry->page.pid == page.pid; });
   drop_oldest(kMaxDepartedOfUser, [&](const auto& entry) { return entry->page.uid == page.uid; });

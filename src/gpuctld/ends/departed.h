@@ -4,8 +4,11 @@
 // has become another program (exec), nothing raises that grant any more, and workers without SMs would wait without
 // end. Under MPS the work of such a process stays on the GPU until it is complete, and the server takes no new programs
 // while it waits. So when the process has ended its grants are opened, and what is left of it runs to its end. A
-// program that is about to end or to become another one says so in its page (Stub::leaving). The page is a memfd that
-// the GPU maps as long as the work lives; the daemon's own mapping has to last only until the grants are open.
+// program that is about to end or to become another one says so in its page (Stub::leaving).
+//
+// The page is a memfd, whose memory counts as the daemon's, and others may hold it as long as they like. So once the
+// process has ended, the memory is given back: the file is empty then. Work that is left on the GPU has its pages
+// pinned and reads on in them.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,7 +24,8 @@
 namespace gpuctl::daemon {
 
 /// How many pages are kept of one process, of one user, and of all. They bound what programs that attach again and
-/// again cost: a page takes 32 KiB. The oldest page of the process or the user is dropped, or of all.
+/// again cost: a page takes 32 KiB. The oldest page of the process or the user is given back, or of all. A process uses
+/// only the page that it was given last.
 inline constexpr std::size_t kMaxDepartedOfProcess = 16, kMaxDepartedOfUser = 128, kMaxDeparted = 512;
 
 class Departed {
@@ -29,8 +33,8 @@ class Departed {
   explicit Departed(boost::asio::io_context& context) : context_(context) {}
 
   /// Takes over a client whose connection has ended. Opens its grants at once if its process has ended, is about to end
-  /// or says that it leaves, else when it ends. `pidfd`: of the process. Without one its end cannot be seen, and the
-  /// grants stay as they are.
+  /// or says that it leaves, else when it ends. `pidfd`: of the process. Without one its end cannot be seen; while it
+  /// lives its grants stay as they are.
   void keep(Client client, ipc::UniqueFd pidfd);
 
   /// Forgets all clients and watches no process any more. Their grants stay as they are.

@@ -100,6 +100,15 @@ void Ending::mps_answered(const MpsControl::Outcome& outcome) {
   step();
 }
 
+void Ending::again(EndOrder order) {
+  if (!done_) return;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(sent_at_ + order_.timeout - steady_clock::now());
+  const bool began = progress_.sent != 0;
+  order_ = {order.signal, began ? std::min(order.timeout, std::max(left, std::chrono::milliseconds(0)))
+                                : std::min(order.timeout, order_.timeout)};
+  if (began && progress_.sent != SIGKILL) send(order.signal);
+}
+
 void Ending::cancel() {
   done_ = nullptr;
   error_code ignored;
@@ -108,7 +117,7 @@ void Ending::cancel() {
 }
 
 std::string Ending::who() const {
-  return "process " + std::to_string(result_.pid) + " (" + one_line(result_.command) + ", slice " + result_.slice + ")";
+  return "process " + std::to_string(result_.pid) + " (" + result_.command + ", slice " + result_.slice + ")";
 }
 
 void Ending::step() {

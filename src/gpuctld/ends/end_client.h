@@ -72,6 +72,8 @@ class Ending : public std::enable_shared_from_this<Ending> {
   /// Begins. If MPS is active, the caller must tell mps_answered() what became of the program's work.
   void start(bool mps_active);
   void mps_answered(const MpsControl::Outcome& outcome);
+  /// Somebody wants its end once more: the signal is sent too, and its time is over no later than this order says.
+  void again(EndOrder order);
 
   /// Stops before the end.
   void cancel();

@@ -192,6 +192,23 @@ TEST_F(EndingTest, OneThatEndsWhileMpsIsAskedNeedsNoSignal) {
   EXPECT_EQ(status(pid), -SIGKILL);
 }
 
+TEST_F(EndingTest, AnotherOrderSendsItsSignalAndWaitsNoLonger) {
+  const pid_t pid = child([] {
+    ::signal(SIGTERM, SIG_IGN);
+    ::signal(SIGINT, SIG_IGN);
+  });
+  const auto ending = end(pid, {.signal = SIGTERM, .timeout = 60s});
+  ending->start(false);
+  context_.run_for(20ms);
+  ending->again({.signal = SIGINT, .timeout = 30ms});
+  context_.run();
+  ASSERT_EQ(results_.size(), 1u);
+  EXPECT_EQ(results_[0].signals, (std::vector<std::string>{"SIGTERM", "SIGINT", "SIGKILL"}));
+  EXPECT_EQ(status(pid), -SIGKILL);
+  ending->again({.signal = SIGTERM, .timeout = 0ms});  // it is over
+  EXPECT_EQ(results_.size(), 1u);
+}
+
 TEST_F(EndingTest, ACancelledOneSaysNothingMore) {
   const pid_t pid = child([] { ::signal(SIGTERM, SIG_IGN); });
   const auto ending = end(pid, {.signal = SIGTERM, .timeout = 60s});

@@ -17,56 +17,72 @@ Ends::Ends(boost::asio::io_context& context, std::string mps_socket, Log log,
       killed_(std::move(killed)),
       mps_(context) {}
 
-void Ends::end(std::vector<Program> programs, EndOrder order, const AllEnded& done) {
-  struct Group {
-    std::vector<ipc::EndedClient> results;
-    std::size_t left;
-    AllEnded done;
-  };
-  const auto group = std::make_shared<Group>(Group{{}, programs.size(), done});
-  const auto one_ended = [group](const ipc::EndedClient& result) {
-    group->results.push_back(result);
-    if (--group->left == 0) group->done(std::move(group->results));
-  };
+/// Of one who asked.
+struct Ends::Asked {
+  std::vector<ipc::EndedClient> results;
+  std::size_t left = 0;
+  AllEnded done;
+
+  void ended(const ipc::EndedClient& result) {
+    results.push_back(result);
+    if (--left == 0) done(std::move(results));
+  }
+};
+
+std::shared_ptr<void> Ends::end(std::vector<Program> programs, EndOrder order, std::uint32_t for_uid, AllEnded done) {
+  const auto asked = std::make_shared<Asked>(Asked{{}, programs.size(), std::move(done)});
   const bool mps = mps_active();
-  std::map<std::int32_t, std::weak_ptr<Ending>> asked;
+  std::map<std::int32_t, std::weak_ptr<Ending>> ask_mps;
   for (Program& program : programs) {
     const std::int32_t pid = program.identity.pid;
+    if (const auto under_way = endings_.find(pid); under_way != endings_.end()) {
+      std::erase_if(under_way->second.asked, [](const auto& one) { return one.expired(); });
+      under_way->second.asked.push_back(asked);
+      under_way->second.ending->again(order);
+      continue;
+    }
     ipc::EndedClient client{pid, program.identity.command, std::move(program.slice), "not active", {}, false};
+    const auto log = [this, for_uid](const std::string& line) { log_(for_uid, line); };
     if (!program.pidfd) {
-      log_("process " + std::to_string(pid) + " cannot be ended: there is no pidfd of it");
-      boost::asio::post(context_, [one_ended, client] { one_ended(client); });
+      log("process " + std::to_string(pid) + " cannot be ended: there is no pidfd of it");
+      boost::asio::post(context_, [one = std::weak_ptr(asked), client] {
+        if (const auto waiting = one.lock()) waiting->ended(client);
+      });
       continue;
     }
     const auto check = [process = program.identity.process()] { return may_signal(process); };
-    const auto ending =
-        Ending::create(context_, std::move(program.pidfd), std::move(client), order, check, log_,
-                       [this, one_ended](const ipc::EndedClient& result) {
-                         std::erase_if(endings_, [&](const auto& e) { return e->pid() == result.pid && e->over(); });
-                         one_ended(result);
-                       });
+    const auto ending = Ending::create(context_, std::move(program.pidfd), std::move(client), order, check, log,
+                                       [this](const ipc::EndedClient& result) { ended(result); });
     ending->on_killed([this, pid] { killed_(pid); });
-    endings_.insert(ending);
-    const bool ask_mps = mps && check() == MaySignal::yes;  // MPS knows processes by their number alone
-    if (ask_mps) asked.emplace(pid, ending);
-    ending->start(ask_mps);
+    endings_.emplace(pid, UnderWay{ending, for_uid, {asked}});
+    const bool by_mps = mps && check() == MaySignal::yes;  // MPS knows processes by their number alone
+    if (by_mps) ask_mps.emplace(pid, ending);
+    ending->start(by_mps);
   }
-  if (!mps || asked.empty()) return;
+  if (ask_mps.empty()) return asked;
   std::vector<std::int32_t> pids;
-  for (const auto& [pid, ending] : asked) pids.push_back(pid);
+  for (const auto& [pid, ending] : ask_mps) pids.push_back(pid);
   mps_.terminate({.program = mps_control_program(), .pipe_directory = mps_pipe_directory(), .socket = mps_socket_},
-                 std::move(pids), [asked = std::move(asked)](std::int32_t pid, const MpsControl::Outcome& outcome) {
-                   if (const auto ending = asked.at(pid).lock()) ending->mps_answered(outcome);
+                 std::move(pids), [asks = std::move(ask_mps)](std::int32_t pid, const MpsControl::Outcome& outcome) {
+                   if (const auto ending = asks.at(pid).lock()) ending->mps_answered(outcome);
                  });
+  return asked;
 }
 
-bool Ends::is_ending(std::int32_t pid) const {
-  return std::any_of(endings_.begin(), endings_.end(), [pid](const auto& ending) { return ending->pid() == pid; });
+void Ends::ended(const ipc::EndedClient& result) {
+  const auto over = endings_.extract(static_cast<std::int32_t>(result.pid));
+  for (const std::weak_ptr<Asked>& one : over.mapped().asked)
+    if (const auto waiting = one.lock()) waiting->ended(result);
+}
+
+std::size_t Ends::under_way(std::uint32_t for_uid) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(endings_, [for_uid](const auto& entry) { return entry.second.for_uid == for_uid; }));
 }
 
 void Ends::stop() {
   mps_.stop();
-  for (const auto& ending : endings_) ending->cancel();
+  for (const auto& [pid, one] : endings_) one.ending->cancel();
   endings_.clear();
 }
 

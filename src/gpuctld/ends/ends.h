@@ -4,8 +4,8 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,10 +19,15 @@
 
 namespace gpuctl::daemon {
 
+/// Processes that are ended at a time because one user wants it, but for those that one more call adds. Each takes a
+/// descriptor, perhaps for a minute.
+inline constexpr std::size_t kMaxEndingsOfUser = 256;
+
 /// Everything is called on the thread that runs the io_context.
 class Ends {
  public:
-  using Log = std::function<void(const std::string&)>;
+  /// A line that this user caused.
+  using Log = std::function<void(std::uint32_t uid, const std::string&)>;
   using AllEnded = std::function<void(std::vector<ipc::EndedClient>)>;
 
   struct Program {
@@ -35,9 +40,14 @@ class Ends {
   /// complete before its program can end would wait for a grant, and so would the program's end.
   Ends(boost::asio::io_context& context, std::string mps_socket, Log log, std::function<void(std::int32_t pid)> killed);
 
-  /// Ends different processes. `done` is called once, later, when all of them have ended or are given up.
-  void end(std::vector<Program> programs, EndOrder order, const AllEnded& done);
-  bool is_ending(std::int32_t pid) const;
+  /// Ends different processes, because this user wants it. `done` is called once, later, when all of them have ended or
+  /// are given up, unless what is returned is dropped before: their ends are waited for all the same. A process that is
+  /// being ended already is so once, whoever asks.
+  [[nodiscard]] std::shared_ptr<void> end(std::vector<Program> programs, EndOrder order, std::uint32_t for_uid,
+                                          AllEnded done);
+  bool is_ending(std::int32_t pid) const { return endings_.contains(pid); }
+  /// How many processes are being ended because this user wants it.
+  std::size_t under_way(std::uint32_t for_uid) const;
 
   Faults& faults() { return faults_; }
   const Faults& faults() const { return faults_; }
@@ -48,12 +58,20 @@ class Ends {
   void stop();
 
  private:
+  struct Asked;
+  struct UnderWay {
+    std::shared_ptr<Ending> ending;
+    std::uint32_t for_uid;  ///< who wanted it first
+    std::vector<std::weak_ptr<Asked>> asked;
+  };
+  void ended(const ipc::EndedClient& result);
+
   boost::asio::io_context& context_;
   std::string mps_socket_;
   Log log_;
   std::function<void(std::int32_t pid)> killed_;
   MpsControl mps_;
-  std::set<std::shared_ptr<Ending>> endings_;
+  std::map<std::int32_t, UnderWay> endings_;  ///< by process
   Faults faults_;
   Ended ended_;
 };

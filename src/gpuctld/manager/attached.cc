@@ -32,8 +32,8 @@ Attached::Attached(boost::asio::io_context& context, Scheduler& scheduler, Hooks
 void Attached::Member::wait_for_kick() {
   kick.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
     if (error || self->gone) return;
-    drain(self->kick.native_handle());
-    const bool in_time = self->all.hooks_.woken(self->client.identity().uid);
+    const bool in_time =
+        self->all.hooks_.woken(self->client.identity().uid, [&] { drain(self->kick.native_handle()); });
     self->resting = ++self->kicks >= kKicksPerTick || !in_time;
     if (!self->resting) return self->wait_for_kick();
     self->all.any_rests_ = true;

@@ -10,6 +10,7 @@
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/protocol/timed.h"
 #include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::daemon {
@@ -86,9 +87,13 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
       kept_(context, scheduler_, options_.kept, std::move(configured), log_, [this] { on_freed(); }),
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
       attached_(context, scheduler_,
-                {.woken = [this](std::uint32_t uid) { return on_kick(uid); }, .rests = [this] { arm_tick(); }}),
+                {.woken = [this](std::uint32_t uid, const auto& drain) { return on_kick(uid, drain); },
+                 .rests = [this] { arm_tick(); }}),
       queues_(context),
-      ends_(context, options_.mps_control_socket, log_, [this](std::int32_t pid) { attached_.open_grants(pid); }),
+      ends_(
+          context, options_.mps_control_socket,
+          [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },
+          [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
       started_ns_(now_ns()) {}
 
@@ -157,18 +162,21 @@ void Manager::on_freed() {
   arm_tick();
 }
 
-/// False if the user's programs have woken the daemon too often.
-bool Manager::on_kick(std::uint32_t uid) {
-  const std::uint64_t began = now_ns();
-  ticker_.look(began);
-  arm_tick();
-  const std::uint64_t now = now_ns();
-  return budgets_.woke(uid, std::chrono::nanoseconds(now - began), now);
+/// False if the user has taken too much of the daemon's time. To drain an eventfd takes time for each who watches it.
+bool Manager::on_kick(std::uint32_t uid, const std::function<void()>& drain) {
+  {
+    const Timed timed(budgets_, uid);
+    drain();
+    ticker_.look(now_ns());
+    arm_tick();
+  }
+  return budgets_.wait(uid, now_ns()).count() == 0;
 }
 
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
+  asked_ends_.erase(&session);
   queues_.leave(session);
   if (const Attached::Member* member = attached_.find(session); member != nullptr && member->program)
     ends_.ended().add(member->client.slice(), member->client.describe().usage);
@@ -210,7 +218,8 @@ void Manager::handle_disobedience(const Client& client) {
   if (!program) return;
   std::vector<Ends::Program> programs;
   programs.push_back(std::move(*program));
-  ends_.end(std::move(programs), {.signal = SIGKILL, .timeout = {}}, [](const auto&) {});
+  // Nobody is told. It is the program's own user whose budget of lines that takes.
+  (void)ends_.end(std::move(programs), {.signal = SIGKILL, .timeout = {}}, client.identity().uid, [](const auto&) {});
 }
 
 }  // namespace gpuctl::daemon

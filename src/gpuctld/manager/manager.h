@@ -64,7 +64,7 @@ class Manager {
   Manager(boost::asio::io_context& context, ManagerOptions options, const DaemonOptions& daemon,
           std::vector<Gpu> devices, sched::SliceTree tree, std::map<std::string, std::string> configured, Log log);
 
-  bool on_kick(std::uint32_t uid);
+  bool on_kick(std::uint32_t uid, const std::function<void()>& drain);
   DaemonOptions with_storm(DaemonOptions daemon) const;
   void on_closed(Session& session);
   void on_refused(std::uint32_t uid);
@@ -129,6 +129,7 @@ class Manager {
   Attached attached_;
   PromisedQueues queues_;
   Ends ends_;
+  std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   Ticker ticker_;
   std::uint64_t started_ns_;
 };

@@ -19,7 +19,7 @@ namespace {
 
 /// Recorder keeps more than many programs launch in this time.
 constexpr std::chrono::milliseconds kRecordEvery{500};
-constexpr std::size_t kMostStuckName = 1000;
+constexpr std::size_t kMostStuckName = 1000, kMostCommand = 256;
 /// More than any GPU has.
 constexpr std::int64_t kMostSmsSaid = 1'000'000;
 
@@ -49,7 +49,7 @@ Answer Manager::explain(Session& session, ipc::Fields& fields) {
   const sched::Caller viewer = caller(session);
   const bool open = may_look_into(found->identity().uid, found->slice(), viewer);
   return success({{"client", ipc::to_json(describe_client(*found, viewer))},
-                  {"slice", ipc::to_json(describe_slices().at(found->node))},
+                  {"slice", slice_now(found->slice()).at("slice")},
                   {"kernels", ipc::to_json(open ? found->kernels() : std::vector<ipc::Kernel>())}});
 }
 
@@ -159,6 +159,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
   const std::vector<std::int64_t> mps_sms = fields.maybe_integers("mps_sms", 1, kMostSmsSaid);
   const auto queues = fields.maybe_integer("queues", 1, kMostQueues);
+  const auto said = fields.maybe_text("command");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   if (!mps_sms.empty() && mps_sms.size() != uuids.size())
@@ -173,7 +174,8 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (!devices) return invalid("device_uuids", devices.error().message);
 
   const Peer& peer = session.peer();
-  auto client = Client::create({peer.pid, peer.uid, command_of(peer.pid), peer.start}, slice, std::move(*devices));
+  const std::string command = one_line(said ? ipc::to_utf8(said->substr(0, kMostCommand)) : name_of(peer.pid));
+  auto client = Client::create({peer.pid, peer.uid, command, peer.start}, slice, std::move(*devices));
   if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
@@ -209,7 +211,7 @@ Answer Manager::refuse_version(Session& session, std::int64_t version) {
   const Peer& peer = session.peer();
   const std::string theirs = "version " + std::to_string(version), ours = std::to_string(ipc::stub_version());
   if (attached_.is_news(peer.pid, theirs))
-    log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + command_of(peer.pid) + ") has a library with " +
+    log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + name_of(peer.pid) + ") has a library with " +
                          theirs + " of the stub page, gpuctld has " + ours + ": it runs without limits");
   return refuse_own("OtherVersion", {{"client", version}, {"daemon", ipc::stub_version()}});
 }
@@ -224,7 +226,7 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
   Client& client = member->client;
   if (stuck) {
     const ClientIdentity& who = client.identity();
-    log_of(who.uid, "process " + std::to_string(who.pid) + " (" + one_line(who.command) + ", slice " + client.slice() +
+    log_of(who.uid, "process " + std::to_string(who.pid) + " (" + who.command + ", slice " + client.slice() +
                         "): a launch of " + one_line(ipc::to_utf8(stuck->substr(0, kMostStuckName))) +
                         " has not ended for " + std::to_string(ms) + " ms on the " + std::to_string(sms) +
                         " SMs to which it is confined; its blocks may wait for some that have no room there; its next "

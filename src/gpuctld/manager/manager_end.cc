@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/one_line.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
@@ -48,16 +47,20 @@ Answer Manager::kill(Session& session, ipc::Fields& fields) {
       return refuse_own("PermissionDenied", {{"path", client.slice()}});
   }
   if (members.empty()) return success({{"clients", boost::json::array()}});
+  if (!budgets_.exempt(who.uid) && ends_.under_way(who.uid) >= kMaxEndingsOfUser)
+    return invalid("pid", "user " + std::to_string(who.uid) + " has " + std::to_string(kMaxEndingsOfUser) +
+                              " programs ended already, as many as one user may at a time");
   std::vector<Ends::Program> programs;
   for (const auto& member : members) {
     log_of(who.uid, "process " + std::to_string(member->client.identity().pid) + " (" +
-                        one_line(member->client.identity().command) + ", slice " + member->client.slice() +
+                        member->client.identity().command + ", slice " + member->client.slice() +
                         ") is ended by user " + std::to_string(who.uid) + " with " + signal_name(order.signal));
     programs.push_back(*attached_.program_of(member->client));
   }
-  ends_.end(std::move(programs), order, [asker = session.weak_from_this()](std::vector<ipc::EndedClient> ended) {
+  const auto tell = [asker = session.weak_from_this()](std::vector<ipc::EndedClient> ended) {
     if (const auto waiting = asker.lock()) waiting->finish(success({{"clients", ipc::to_json(ended)}}));
-  });
+  };
+  asked_ends_[&session] = ends_.end(std::move(programs), order, who.uid, tell);
   Answer answer = success();
   answer.later = true;
   return answer;

@@ -11,6 +11,7 @@
 
 #include "gpuctld/testing/fake_mps_control.h"
 #include "gpuctld/testing/manager_fixture.h"
+#include "gpuctld/testing/pinned.h"
 #include "ipc/codec.h"
 
 namespace gpuctl::daemon {
@@ -122,6 +123,36 @@ TEST_F(ManagerEndTest, WhoAsksAndGoesLeavesTheOrderBehind) {
   EXPECT_EQ(call("GetStatus").error, "");
 }
 
+/// Each order would take a descriptor for a minute, and write its lines.
+TEST_F(ManagerEndTest, AProgramIsEndedOnceHoweverManyWantIt) {
+  create("batch", {});
+  const pid_t pid = program("batch", true);
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto order = [&](ipc::Connection& asking, int ms) {
+    return asking.send({.method = "io.gpuctl.Kill", .parameters = {{"pid", pid}, {"timeout_ms", ms}}});
+  };
+  auto first = connect();
+  ASSERT_TRUE(order(first, 60000));
+  EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+  const auto before = descriptors();
+  for (int i = 0; i < 50; ++i) {
+    auto asking = connect();
+    ASSERT_TRUE(order(asking, 60000));
+    EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 2 + i; }));
+  }
+  EXPECT_TRUE(eventually([&] { return descriptors() <= before; })) << "who has gone leaves nothing behind";
+  auto second = connect();
+  ASSERT_TRUE(order(second, 0));
+  for (auto* asking : {&first, &second}) {
+    const auto told = asking->receive();
+    ASSERT_TRUE(told) << told.error().message;
+    EXPECT_EQ(told->parameters.at("clients").at(0).at("ended"), true);
+  }
+  EXPECT_EQ(signal_of(pid), SIGKILL);
+}
+
 TEST_F(ManagerEndTest, StoppingTheDaemonDoesNotWaitForAnEnd) {
   create("batch", {});
   const pid_t pid = program("batch", true);
@@ -208,18 +239,18 @@ class KilledWhileEvictedTest : public ManagerEndTest {
       ::signal(SIGTERM, SIG_IGN);
     });
     page_ = page_of(evicted_);
+    gpu_.emplace(page_);
     EXPECT_TRUE(eventually([&] { return capsm() == 132; }));
     first_ = std::make_unique<FakeProgram>(connect(), "first");
     first_->demand(132);
     EXPECT_TRUE(eventually([&] { return capsm() == 0; }));
   }
   std::uint32_t capsm() const { return ipc::load(page_->grant[0].polled.capsm); }
-  bool unlimited() const {
-    return capsm() == ipc::kUnlimited && ipc::load(page_->grant[0].polled.limits[5].first) == 0 &&
-           ipc::load(page_->grant[0].polled.limits[5].last) == 255;
-  }
+  /// As what is left of it on the GPU reads it.
+  bool unlimited() const { return gpu_->open(0); }
   pid_t evicted_;
   ipc::StubMap page_;
+  std::optional<Pinned> gpu_;
   std::unique_ptr<FakeProgram> first_;
 };
 

@@ -33,6 +33,13 @@ double cost_of(std::string_view method) {
   return method == "HoldMemory" ? kCostOfMemory : 1;
 }
 
+/// Whether nothing comes of the method but its answer.
+bool only_answers(std::string_view method) {
+  constexpr std::string_view kLookUps[] = {"ListSlices",  "GetSlice",    "ListClients", "Explain", "GetStatus",
+                                           "ListKernels", "GetFairness", "Monitor",     "Record"};
+  return std::ranges::find(kLookUps, method) != std::end(kLookUps);
+}
+
 /// Says whether slices decide how long a turn on the GPU lasts.
 const char* turns(ipc::TimeSlice found) {
   switch (found) {
@@ -95,6 +102,7 @@ Answer Manager::call(Session& session, const ipc::Call& call) {
   if (auto answer = about_service(call)) return std::move(*answer);
   const auto method = methods().find(call.member());
   if (method == methods().end()) return refuse(ipc::kMethodNotFound, {{"method", call.method}});
+  if (call.oneway && only_answers(method->first)) return success();
   ipc::Fields fields(call.parameters);
   Answer answer = (this->*method->second)(session, fields);
   answer.cost = cost_of(method->first);
@@ -154,11 +162,10 @@ Answer Manager::get_slice(Session& session, ipc::Fields& fields) {
   const std::string path = fields.text("path");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
-  for (const ipc::Slice& slice : describe_slices())
-    if (slice.path == path)
-      return success(
-          {{"slice", ipc::to_json(slice)}, {"clients", ipc::to_json(describe_clients(&path, caller(session)))}});
-  return refuse_own("NoSuchSlice", {{"path", path}});
+  if (scheduler_.tree().find(path) == nullptr) return refuse_own("NoSuchSlice", {{"path", path}});
+  boost::json::object answer = slice_now(path);
+  answer["clients"] = ipc::to_json(describe_clients(&path, caller(session)));
+  return success(std::move(answer));
 }
 
 Answer Manager::get_status(Session&, ipc::Fields&) {

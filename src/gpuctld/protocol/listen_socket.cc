@@ -1,5 +1,7 @@
 #include "gpuctld/protocol/listen_socket.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -7,12 +9,41 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "gpuctld/file_error.h"
 
 namespace gpuctl::daemon {
 
 namespace {
+
+/// Whoever puts a socket at a path or removes it has its turn meanwhile: a file beside it that is locked.
+class Turn {
+ public:
+  static Result<Turn> take(const std::string& path) {
+    Turn turn;
+    turn.file_ = path + ".lock";
+    for (;;) {
+      turn.fd_.reset(::open(turn.file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+      if (!turn.fd_) return file_error(path, "cannot make a socket there");
+      struct stat mine {
+      }, there{};
+      if (::flock(turn.fd_.get(), LOCK_EX) != 0 || ::fstat(turn.fd_.get(), &mine) != 0)
+        return file_error(turn.file_, "cannot lock it");
+      // The previous holder has removed the file that was locked; others may have another one.
+      if (::lstat(turn.file_.c_str(), &there) == 0 && there.st_ino == mine.st_ino) return turn;
+    }
+  }
+  Turn(Turn&&) = default;
+  ~Turn() {
+    if (fd_) ::unlink(file_.c_str());
+  }
+
+ private:
+  Turn() = default;
+  std::string file_;
+  ipc::UniqueFd fd_;
+};
 
 /// Removes a socket on which no process listens.
 Result<void> clear_way(const std::string& path, const sockaddr_un& address) {
@@ -40,6 +71,8 @@ Result<ipc::UniqueFd> listen_at(const std::string& path, unsigned mode, std::opt
     return fail(path + ": the path of a socket has 1 to " + std::to_string(sizeof address.sun_path - 1) +
                 " characters");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const auto turn = Turn::take(path);
+  if (!turn) return turn.error();
   if (auto clear = clear_way(path, address); !clear) return clear.error();
 
   ipc::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -61,6 +94,19 @@ Result<ipc::UniqueFd> listen_at(const std::string& path, unsigned mode, std::opt
     return error;
   }
   return socket;
+}
+
+SocketFile::Identity SocketFile::identity(const std::string& path) {
+  struct statx about {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &about) != 0) return {};
+  return {about.stx_ino, about.stx_btime.tv_sec, about.stx_btime.tv_nsec};
+}
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)), identity_(identity(path_)) {}
+
+SocketFile::~SocketFile() {
+  const auto turn = Turn::take(path_);
+  if (turn && identity_.inode != 0 && identity(path_) == identity_) ::unlink(path_.c_str());
 }
 
 }  // namespace gpuctl::daemon

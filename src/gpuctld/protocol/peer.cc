@@ -1,13 +1,17 @@
 #include "gpuctld/protocol/peer.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <array>
 #include <fstream>
 #include <sstream>
+
+#include "base/one_line.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5; older headers lack the name
@@ -20,11 +24,30 @@ namespace {
 constexpr unsigned long kExiting = 0x4;  // PF_EXITING of the kernel's include/linux/sched.h
 
 /// What follows the name in a stat file of /proc: the state, then numbers. The name may contain anything.
-std::istringstream stat_fields(const std::filesystem::path& file) {
+std::istringstream stat_fields(const std::string& file) {
   std::string line;
   std::getline(std::ifstream(file), line);
   const std::size_t name_end = line.rfind(')');
   return std::istringstream(name_end == line.npos ? "" : line.substr(name_end + 1));
+}
+
+/// The directories of the process's threads, of kMostThreadsSeen and one more at most. Read in small pieces: each takes
+/// time for each thread in it.
+std::vector<std::string> some_threads(std::int32_t pid) {
+  const std::string directory = "/proc/" + std::to_string(pid) + "/task";
+  const ipc::UniqueFd list(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::vector<std::string> found;
+  alignas(dirent64) std::array<char, 1024> entries;
+  while (list && found.size() <= kMostThreadsSeen) {
+    const ssize_t size = ::getdents64(list.get(), entries.data(), entries.size());
+    if (size <= 0) break;
+    for (ssize_t at = 0; at < size;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      if (entry->d_name[0] != '.') found.push_back(directory + "/" + entry->d_name);
+      at += entry->d_reclen;
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -66,32 +89,22 @@ ipc::UniqueFd peer_pidfd(int socket, const Peer& peer) {
 bool process_ends(int pidfd, std::int32_t pid) {
   pollfd ended{pidfd, POLLIN, 0};
   if (::poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0) return true;
-  std::error_code unreadable;
-  std::size_t threads = 0;
-  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/task", unreadable), end; at != end;
-       at.increment(unreadable)) {
-    std::istringstream fields = stat_fields(at->path() / "stat");
+  const std::vector<std::string> threads = some_threads(pid);
+  if (threads.size() > kMostThreadsSeen) return false;
+  for (const std::string& thread : threads) {
+    std::istringstream fields = stat_fields(thread + "/stat");
     std::string skipped;
     unsigned long flags = kExiting;  // for a thread that ended meanwhile
     for (int field = 3; field < 9; ++field) fields >> skipped;
     if (fields >> flags && (flags & kExiting) == 0) return false;
-    ++threads;
   }
-  return !unreadable && threads > 0;
+  return !threads.empty();
 }
 
-std::string command_of(std::int32_t pid) {
-  constexpr std::streamsize kLongest = 256;
-  const std::string directory = "/proc/" + std::to_string(pid);
-  std::string command(static_cast<std::size_t>(kLongest), '\0');
-  std::ifstream file(directory + "/cmdline", std::ios::binary);
-  file.read(command.data(), kLongest);
-  command.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  while (!command.empty() && command.back() == '\0') command.pop_back();
-  if (command.empty()) std::getline(std::ifstream(directory + "/comm"), command);
-  std::replace_if(
-      command.begin(), command.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return command;
+std::string name_of(std::int32_t pid) {
+  std::string name;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
+  return one_line(name);
 }
 
 }  // namespace gpuctl::daemon

@@ -27,10 +27,12 @@ ipc::UniqueFd peer_pidfd(int socket, const Peer& peer);
 
 /// Whether the process behind the pidfd has ended or is about to end: none of its threads runs its code any more. The
 /// kernel closes the connections of a process before its pidfd shows the end, and what it closes in between may take
-/// long.
+/// long. A process with more than kMostThreadsSeen threads left does not count as ending until it has ended.
 bool process_ends(int pidfd, std::int32_t pid);
 
-/// The process's command line, arguments separated by spaces, cut to a readable length; its name if that is empty.
-std::string command_of(std::int32_t pid);
+inline constexpr std::size_t kMostThreadsSeen = 64;
+
+/// The process's name. Its command line is not read: that waits while the process changes its memory.
+std::string name_of(std::int32_t pid);
 
 }  // namespace gpuctl::daemon

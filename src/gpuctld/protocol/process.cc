@@ -10,7 +10,9 @@ namespace gpuctl::daemon {
 
 std::uint64_t start_of(std::int32_t pid, const std::string& proc) {
   std::string line;
-  std::getline(std::ifstream(proc + "/" + std::to_string(pid) + "/stat"), line);
+  // That of its first thread: that of the process adds up all threads, and their number is the process's choice.
+  const std::string number = std::to_string(pid);
+  std::getline(std::ifstream(proc + "/" + number + "/task/" + number + "/stat"), line);
   const std::size_t name_end = line.rfind(')');  // the name may contain anything
   std::istringstream fields(name_end == line.npos ? "" : line.substr(name_end + 1));
   std::string skipped;

@@ -29,8 +29,8 @@ class Process : public testing::Test {
 
   /// Process 77 is now one that started then.
   void become(std::uint64_t start, std::uint32_t real, std::uint32_t effective, std::uint32_t saved) const {
-    fs::create_directories(proc_ / "77");
-    std::ofstream stat(proc_ / "77" / "stat");
+    fs::create_directories(proc_ / "77/task/77");
+    std::ofstream stat(proc_ / "77/task/77/stat");
     stat << "77 (a) b) S";
     for (int field = 4; field < 22; ++field) stat << " " << field;
     stat << " " << start << " 23\n";

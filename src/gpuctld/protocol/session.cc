@@ -9,10 +9,12 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/string_memory.h"
 #include "gpuctld/clock.h"
+#include "gpuctld/protocol/timed.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "ipc/interface.h"
 
@@ -25,6 +27,18 @@ void Outgoing::clear() {
   give_back(bytes);
   sent = 0;
   fds.clear();
+}
+
+/// Takes what has arrived; 0: the end; -1: errno says why not. `passed`: descriptors lie there, which are not taken, nor
+/// what was sent along them: what is taken with no room for them is dropped, by this thread (LetGo).
+static ssize_t receive(int socket, std::span<char> buffer, bool& passed) {
+  iovec data{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  const ssize_t size = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+  passed = size > 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+  return size <= 0 || passed ? size : ::recv(socket, buffer.data(), static_cast<std::size_t>(size), MSG_DONTWAIT);
 }
 
 /// Whether the other end of the connection is closed. What it sent before may still be there to be read.
@@ -66,12 +80,13 @@ void Session::close() {
   const auto self = shared_from_this();
   timer_.cancel();
   server_.handler_.closed(*this);
-  error_code ignored;
-  socket_.close(ignored);
   out_.clear();
   splitter_.take_buffered();
   count_kept();
-  server_.forget(*this);
+  error_code failed;
+  ipc::UniqueFd socket(socket_.is_open() ? socket_.release(failed) : -1);
+  if (failed) socket.release();
+  server_.forget(*this, std::move(socket));
 }
 
 /// Does the next thing: waits for its turn to serve a call that has arrived, or reads. Each thing that ends comes back
@@ -99,6 +114,7 @@ void Session::take_turn() {
 void Session::turn() {
   state_.turn = false;
   if (state_.closed || !out_.bytes.empty()) return;
+  const Timed timed(server_.budgets_, peer_.uid);
   const bool has_call = splitter_.has_complete();
   if (streaming_ && std::exchange(state_.due, false)) {
     serve(ipc::Call(*streaming_));
@@ -117,9 +133,11 @@ void Session::read() {
     if (self->state_.closed) return;
     if (error) return self->close();
     std::array<char, 16384>& buffer = self->server_.read_buffer_;
-    const ssize_t size = ::recv(self->socket_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    const Timed timed(self->server_.budgets_, self->peer_.uid);
+    bool passed = false;
+    const ssize_t size = receive(self->socket_.native_handle(), buffer, passed);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return self->read();
-    if (size <= 0) return self->close();
+    if (size <= 0 || passed) return self->close();
     self->charge(0, static_cast<std::size_t>(size));
     if (!self->take({buffer.data(), static_cast<std::size_t>(size)}))
       return self->fail_and_close("message longer than the limit");
@@ -220,6 +238,7 @@ void Session::send() {
       return socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code error) {
         if (self->state_.closed) return;
         if (error) return self->close();
+        const Timed timed(self->server_.budgets_, self->peer_.uid);
         self->send();
         self->go_on();
       });

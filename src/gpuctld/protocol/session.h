@@ -68,6 +68,7 @@ class Session : public std::enable_shared_from_this<Session> {
   int socket() { return socket_.native_handle(); }
   /// It is an attached client's: longer messages are accepted, and it may be silent.
   void trust_as_client() { state_.attached = true; }
+  bool attached() const { return state_.attached; }
   bool streaming() const { return streaming_.has_value(); }
 
   void start();

@@ -3,13 +3,16 @@
 #include "gpuctld/protocol/session.h"
 
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -42,6 +45,7 @@ class SessionTest : public testing::Test {
         VarlinkServer::Handler{[this](Session& session, const ipc::Call& call) {
                                  served_.push_back(session.peer().uid);
                                  if (call.member() == "Attach") session.trust_as_client();
+                                 if (call.member() == "TakesLong") work_for(20ms);
                                  Answer answer = success({{"text", std::string(1 << 20, 'x')}});
                                  if (call.member() == "Stream") answer.again = std::chrono::hours(1);
                                  return answer;
@@ -56,7 +60,13 @@ class SessionTest : public testing::Test {
   static Budget few_connections() {
     Budget budget = kBudgetOfUser;
     budget.connections = kConnections;
+    budget.time = {1, 10};
     return budget;
+  }
+  /// Of this thread's processor.
+  static void work_for(std::chrono::nanoseconds time) {
+    const auto until = now_ns(CLOCK_THREAD_CPUTIME_ID) + static_cast<std::uint64_t>(time.count());
+    while (now_ns(CLOCK_THREAD_CPUTIME_ID) < until) continue;
   }
   /// Lets the server do what there is to do.
   void settle() {
@@ -133,6 +143,41 @@ TEST_F(SessionTest, AnotherServerGoesOnWithTheConnections) {
   other.stop();
 }
 
+/// Nothing is passed to the daemon. To drop it could take as long as the peer likes, so it is not even received.
+TEST_F(SessionTest, WhatAPeerPassesIsNotReceived) {
+  for (const int flags : {0, static_cast<int>(MSG_OOB)}) {
+    const auto peer = std::move(ipc::Connection::open(socket_).value());
+    const auto other = std::move(ipc::Connection::open(socket_).value());
+    settle();
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe2(pipe.data(), O_NONBLOCK), 0);
+    iovec data{const_cast<char*>(kOneway.data()), kOneway.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &pipe[1], sizeof(int));
+    served_.clear(), closed_ = 0;
+    send(peer, kOneway);
+    EXPECT_EQ(served_.size(), 1u);
+    ASSERT_EQ(::sendmsg(peer.fd(), &message, MSG_NOSIGNAL | flags), std::ssize(kOneway));
+    ::close(pipe[1]);
+    char byte = 0;
+    while (::read(pipe[0], &byte, 1) < 0) settle();  // until nobody has the other end any more
+    EXPECT_EQ(closed_, 1);
+    ::close(pipe[0]);
+    EXPECT_EQ(served_.size(), 1u);
+    send(other, kOneway);
+    EXPECT_EQ(served_.size(), 2u);
+  }
+}
+
 TEST_F(SessionTest, AMessageThatDoesNotEndEndsItsConnection) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   auto stranger = connect(), client = connect();
@@ -189,6 +234,21 @@ TEST_F(SessionTest, WhoHangsUpInDebtIsNotServedToTheEnd) {
   }
   EXPECT_EQ(closed_after(0s), 2);
   EXPECT_EQ(served_.size(), 0u);
+}
+
+/// What a call takes is measured, so few of these are in debt.
+TEST_F(SessionTest, CallsThatTakeLongAndAreLeftBehindAreNotServedToTheEnd) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  constexpr std::string_view kTakesLong("{\"method\":\"a.TakesLong\",\"oneway\":true}", 39);
+  budgets_.worked(65534, 10s, now_ns());  // all that it has saved up
+  {
+    const auto ends = connect();
+    for (int i = 0; i < 50; ++i)
+      ASSERT_EQ(::send(ends.fd(), kTakesLong.data(), kTakesLong.size(), 0), std::ssize(kTakesLong));
+  }
+  EXPECT_EQ(closed_after(0s), 1);
+  EXPECT_GE(served_.size(), 1u);
+  EXPECT_LT(served_.size(), 10u);
 }
 
 TEST_F(SessionTest, WhoHangsUpWithoutDebtIsServedToTheEnd) {

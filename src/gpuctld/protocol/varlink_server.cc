@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpuctld/clock.h"
+#include "gpuctld/protocol/timed.h"
 
 namespace gpuctl::daemon {
 
@@ -31,6 +32,8 @@ VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudget
       patience_(context),
       rest_(context),
       budgets_(budgets),
+      let_go_(context, [this](std::uint32_t uid) { budgets_.disconnect(uid); }),
+      refused_(context, [](std::uint32_t) {}),
       handler_(std::move(handler)) {
   accept();
   watch_patience();
@@ -94,10 +97,15 @@ bool VarlinkServer::accept_some() {
 /// A session on the connection; null if its user may have no more. `lacks_room`: there are no descriptors or no memory.
 std::shared_ptr<Session> VarlinkServer::admit(ipc::UniqueFd fd, bool& lacks_room) {
   const std::uint32_t uid = uid_of(fd.get());
-  if (!budgets_.connect(uid, now_ns())) {
+  const Timed timed(budgets_, uid);
+  if (!budgets_.connect(uid, now_ns()) && !(make_room_for(uid) && budgets_.connect(uid, now_ns()))) {
     handler_.refused(uid);
+    refused_.close(std::move(fd), uid);
     return nullptr;
   }
+  // A byte out of band would be dropped unseen, with what was passed along it.
+  constexpr int kInline = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_OOBINLINE, &kInline, sizeof kInline);
   error_code error;
   Session::Socket socket(context_);
   socket.assign(asio::local::stream_protocol(), fd.get(), error);
@@ -110,6 +118,18 @@ std::shared_ptr<Session> VarlinkServer::admit(ipc::UniqueFd fd, bool& lacks_room
   const auto session = std::make_shared<Session>(std::move(socket), *this);
   sessions_.insert(session);
   return session;
+}
+
+/// Where all connections are taken, one of the user who has the most is closed, unless a program depends on it.
+bool VarlinkServer::make_room_for(std::uint32_t uid) {
+  const auto gives = budgets_.gives_up_connection_for(uid);
+  if (!gives) return false;
+  const auto one = std::ranges::find_if(
+      sessions_, [&](const auto& session) { return session->peer().uid == *gives && !session->attached(); });
+  if (one == sessions_.end()) return false;
+  const std::shared_ptr<Session> closed = *one;
+  closed->close();
+  return true;
 }
 
 void VarlinkServer::take_turn(const std::shared_ptr<Session>& session) {
@@ -162,9 +182,14 @@ void VarlinkServer::check_patience(std::uint64_t now_ns) {
   for (const auto& session : all) session->check_patience(now_ns);
 }
 
-void VarlinkServer::forget(Session& session) {
+/// `socket`: empty if it is handed over.
+void VarlinkServer::forget(Session& session, ipc::UniqueFd socket) {
   turns_.remove(session.peer().uid, session.shared_from_this());
-  if (sessions_.erase(session.shared_from_this()) > 0) budgets_.disconnect(session.peer().uid);
+  sessions_.erase(session.shared_from_this());
+  if (socket)
+    let_go_.close(std::move(socket), session.peer().uid);
+  else
+    budgets_.disconnect(session.peer().uid);
   accept();
 }
 

@@ -13,6 +13,7 @@
 
 #include "gpuctld/budgets/turns.h"
 #include "gpuctld/budgets/user_budgets.h"
+#include "gpuctld/protocol/let_go.h"
 #include "gpuctld/protocol/session.h"
 
 namespace gpuctl::daemon {
@@ -58,13 +59,16 @@ class VarlinkServer {
   void serve_next();
   void serve_later(std::chrono::nanoseconds wait);
   void watch_patience();
-  void forget(Session& session);
+  bool make_room_for(std::uint32_t uid);
+  void forget(Session& session, ipc::UniqueFd socket);
 
   boost::asio::io_context& context_;
   boost::asio::local::stream_protocol::acceptor acceptor_;
   boost::asio::steady_timer retry_, patience_;
   boost::asio::steady_timer rest_;  ///< until the first of the users who wait is within the budget
   UserBudgets& budgets_;
+  LetGo let_go_;
+  LetGo refused_;  ///< connections that nobody counts
   Handler handler_;
   std::set<std::shared_ptr<Session>> sessions_;
   Turns<std::shared_ptr<Session>> turns_;

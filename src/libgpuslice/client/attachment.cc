@@ -2,8 +2,12 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
+#include "base/one_line.h"
+#include "base/read_write.h"
 #include "ipc/fields.h"
 
 namespace gpuslice {
@@ -27,6 +31,15 @@ std::string about_versions(const boost::json::object& parameters) {
 
 }  // namespace
 
+std::string own_command_line() {
+  std::array<char, 256> text;
+  const ipc::UniqueFd file(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file ? gpuctl::read_some(file.get(), text.data(), text.size()) : -1;
+  std::string command(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  while (!command.empty() && command.back() == '\0') command.pop_back();
+  return ipc::to_utf8(gpuctl::one_line(command));
+}
+
 ipc::Call attach_call(const Introduction& of, bool resumed) {
   ipc::Call call{.method = "io.gpuctl.Attach",
                  .parameters = {{"slice", of.slice},
@@ -35,6 +48,7 @@ ipc::Call attach_call(const Introduction& of, bool resumed) {
                                 {"stub_version", ipc::stub_version()}}};
   if (!of.mps_sms.empty()) call.parameters["mps_sms"] = boost::json::array(of.mps_sms.begin(), of.mps_sms.end());
   if (of.queues != 0) call.parameters["queues"] = of.queues;
+  if (!of.command.empty()) call.parameters["command"] = of.command;
   return call;
 }
 

@@ -23,11 +23,15 @@ struct Targets {
 
 /// What a program says of itself.
 struct Introduction {
-  std::string slice;  ///< empty: the one that the daemon chooses
+  std::string slice;    ///< empty: the one that the daemon chooses
+  std::string command;  ///< its command line, to be shown; empty: the daemon shows its name
   std::vector<std::string> device_uuids;
   std::vector<int> mps_sms;  ///< on how many SMs of each device MPS keeps it; empty: MPS was not asked to
   unsigned queues = 0;       ///< hardware queues, as gpuctld said or as the program asks for; 0: not under MPS
 };
+
+/// The command line of this process, arguments separated by spaces, as much of it as the daemon shows.
+std::string own_command_line();
 
 /// `resumed`: the program was a client before.
 gpuctl::ipc::Call attach_call(const Introduction& of, bool resumed);

@@ -53,6 +53,7 @@ Client::Client() {
   if (const char* slice = environment("GPUCTL_SLICE")) introduction_.slice = slice;
   wanted_ = !socket_.empty() || !introduction_.slice.empty();
   if (socket_.empty()) socket_ = kDefaultSocket;
+  if (wanted_) introduction_.command = own_command_line();
 }
 
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
@@ -75,6 +76,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   // An older daemon than at the start; the next try goes without.
   if (refuses(*reply, "mps_sms")) introduction_.mps_sms.clear();
   if (refuses(*reply, "queues")) introduction_.queues = 0;
+  if (refuses(*reply, "command")) introduction_.command.clear();
   Result<Attachment> attachment = read_attachment(*reply, opened->take_fds(), introduction_.slice);
   if (!attachment) return attachment.error();
   take_locked(std::move(*attachment), std::move(*opened));

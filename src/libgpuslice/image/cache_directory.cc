@@ -37,14 +37,24 @@ struct Header {
 };
 static_assert(sizeof(Header) == 56);
 
-/// An invalid descriptor if the directory does not exist, is not this user's, or is open to others.
+/// An invalid descriptor if the directory does not exist, is not this user's, or is open to others. A link is none:
+/// whoever made it would say which of this user's directories is emptied.
 UniqueFd open_private(const std::string& path) {
-  UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat about;
   if (directory.get() < 0 || fstat(directory.get(), &about) != 0 || about.st_uid != geteuid() ||
       (about.st_mode & 077) != 0)
     return UniqueFd();
   return directory;
+}
+
+/// Whether put() or take_turn() may have given a file this name: nothing else is removed.
+bool is_made_here(std::string_view name) {
+  if (name.starts_with(kUnfinished)) return true;
+  const std::size_t digits = to_text(ContentHash()).size();
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return name.size() > digits && std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(digits), is_digit) &&
+         name[digits] == '.';
 }
 
 /// Makes the missing directories of a path, for this user alone.
@@ -168,7 +178,9 @@ void CacheDirectory::make_room(int directory) const {
   const std::time_t now = std::time(nullptr);
   while (const dirent* entry = readdir(list)) {
     struct stat about;
-    if (fstatat(directory, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode)) continue;
+    if (!is_made_here(entry->d_name) || fstatat(directory, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(about.st_mode) || about.st_uid != geteuid())
+      continue;
     if (std::string_view(entry->d_name).starts_with(kUnfinished)) {
       if (now - about.st_mtim.tv_sec > kUnfinishedForS) unlinkat(directory, entry->d_name, 0);
       continue;

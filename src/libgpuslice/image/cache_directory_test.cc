@@ -144,6 +144,31 @@ TEST_F(CacheDirectoryTest, FollowsNoLink) {
   EXPECT_FALSE(cache.get(key_, kKind));
 }
 
+/// A directory of the user's own, to which somebody else made a link.
+TEST_F(CacheDirectoryTest, IsNoLink) {
+  const fs::path precious = scratch_ / "precious";
+  fs::create_directory(precious);
+  fs::permissions(precious, fs::perms::owner_all);
+  std::ofstream(precious / "thesis") << std::string(1000, 'x');
+  fs::create_directories(path_.parent_path());
+  fs::create_directory_symlink(precious, path_);
+  const CacheDirectory cache(path_, 100);
+  EXPECT_FALSE(cache.put(key_, kKind, "body"));
+  { const CacheDirectory::Turn turn = cache.take_turn(key_); }
+  EXPECT_EQ(std::distance(fs::directory_iterator(precious), {}), 1);
+}
+
+TEST_F(CacheDirectoryTest, RemovesNothingThatItDidNotMake) {
+  const CacheDirectory cache(path_, 1000);
+  ASSERT_TRUE(cache.put(key_, kKind, "body"));
+  for (const char* name : {"thesis", "0123456789abcdef", "0123456789abcdef0123456789abcdefg", "X123456789abcdef0123456789abcdef.test"})
+    std::ofstream(path_ / name) << std::string(1000, 'x');
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(cache.put(content_hash(std::to_string(i)), kKind, std::string(200, 'y')));
+  for (const char* name : {"thesis", "0123456789abcdef", "0123456789abcdef0123456789abcdefg", "X123456789abcdef0123456789abcdef.test"})
+    EXPECT_TRUE(fs::exists(path_ / name)) << name;
+  EXPECT_LT(files().size(), 4u + 8u);
+}
+
 TEST_F(CacheDirectoryTest, TheLongestUnusedGo) {
   const CacheDirectory cache(path_, 10'000);
   const std::string body(2000, 'x');

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from tests.system.harness import endurance, instance
+from tests.system.harness import endurance, instance, witness
 
 STATE_BYTES = 256 * 1024
 CROWD = 6  # programs that start at once
@@ -37,11 +37,16 @@ class Chaos(endurance.Endurance):
         self.check("the start")
         watcher = endurance.Watcher(self.socket)
         watcher.start()
+        seen = witness.Witness(self)
+        seen.start()
         for accident in self.order():
             getattr(self, accident)()
             self.check(accident)
         watcher.stop()
+        seen.stop()
         self.report(watcher)
+        print(seen.says(), file=sys.stderr)
+        seen.check()
         self.assertGreater(watcher.looks, 0)
         self.assertLessEqual(watcher.most, instance.SMS, "more SMs were granted than there are")
         for client in self.running.values():

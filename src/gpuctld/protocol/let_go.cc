@@ -1,0 +1,90 @@
+#include "gpuctld/protocol/let_go.h"
+
+#include <linux/sockios.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <semaphore>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace gpuctl::daemon {
+
+/// What one thread keeps.
+struct LetGo::Batch {
+  std::vector<Connection> connections;
+  std::binary_semaphore kept{0};    ///< the thread has a table of its own, and has said so
+  std::binary_semaphore closed{0};  ///< by the daemon's thread
+
+  /// On the thread: in its table nothing else stays open because of it.
+  void keep_these_alone() const {
+    std::vector<unsigned> these;
+    for (const Connection& connection : connections) these.push_back(static_cast<unsigned>(connection.socket.get()));
+    std::ranges::sort(these);
+    unsigned from = 0;
+    for (const unsigned fd : these) {
+      if (fd > from) ::close_range(from, fd - 1, 0);
+      from = fd + 1;
+    }
+    ::close_range(from, ~0u, 0);
+  }
+
+  /// On the daemon's thread. Returns whose they were.
+  std::vector<std::uint32_t> close() {
+    std::vector<std::uint32_t> whose;
+    for (const Connection& connection : connections) whose.push_back(connection.uid);
+    if (!connections.empty()) connections.clear(), closed.release();
+    return whose;
+  }
+};
+
+LetGo::LetGo(boost::asio::io_context& context, std::function<void(std::uint32_t uid)> closed)
+    : context_(context), closed_(std::move(closed)) {}
+
+LetGo::~LetGo() {
+  if (!batch_) return;
+  batch_->kept.acquire();  // nothing is posted to the context from now on
+  batch_->close();
+}
+
+void LetGo::close(ipc::UniqueFd socket, std::uint32_t uid) {
+  ::shutdown(socket.get(), SHUT_RDWR);  // nothing more arrives
+  int unread = 0;
+  if (::ioctl(socket.get(), SIOCINQ, &unread) == 0 && unread == 0) {
+    socket.reset();
+    return closed_(uid);
+  }
+  waiting_.push_back({std::move(socket), uid});
+  begin();
+}
+
+void LetGo::begin() {
+  if (batch_ || waiting_.empty()) return;
+  batch_ = std::make_shared<Batch>();
+  batch_->connections = std::exchange(waiting_, {});
+  const auto close_here = [this, kept = std::weak_ptr(batch_)] {
+    const auto batch = kept.lock();
+    if (!batch || batch->connections.empty()) return;  // ~LetGo() was first
+    batch_.reset();
+    for (const std::uint32_t uid : batch->close()) closed_(uid);
+    begin();
+  };
+  try {
+    std::thread([batch = batch_, close_here, &context = context_] {
+      if (::unshare(CLONE_FILES) == 0) batch->keep_these_alone();
+      boost::asio::post(context, close_here);
+      batch->kept.release();
+      batch->closed.acquire();
+    }).detach();
+  } catch (const std::system_error&) {  // no thread is to be had
+    boost::asio::post(context_, close_here);
+    batch_->kept.release();
+  }
+}
+
+}  // namespace gpuctl::daemon

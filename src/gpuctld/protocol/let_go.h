@@ -1,0 +1,45 @@
+// Closes connections through which a peer passed descriptors of its own.
+//
+// Nobody asked for them, and the last close of a descriptor can take as long as its owner likes: that of a TCP socket
+// with SO_LINGER waits for the other end. So the daemon's thread never makes it. A thread with a table of descriptors of
+// its own keeps the connection while the daemon's thread closes it, and ends: what a thread drops at its end does not
+// linger, and where it waits all the same nobody waits for it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "ipc/unique_fd.h"
+
+namespace gpuctl::daemon {
+
+/// Everything is called on the thread that runs the io_context, which outlives this object.
+class LetGo {
+ public:
+  /// `closed(uid)` is called once for each connection, when it is closed here; not after the object is gone.
+  LetGo(boost::asio::io_context& context, std::function<void(std::uint32_t uid)> closed);
+  ~LetGo();
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+
+  /// The peer sees the end at once.
+  void close(ipc::UniqueFd socket, std::uint32_t uid);
+
+ private:
+  struct Connection {
+    ipc::UniqueFd socket;
+    std::uint32_t uid = 0;
+  };
+  struct Batch;
+  void begin();
+
+  boost::asio::io_context& context_;
+  std::function<void(std::uint32_t)> closed_;
+  std::vector<Connection> waiting_;
+  std::shared_ptr<Batch> batch_;  ///< under way
+};
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,96 @@
+"""Who may use and who uses the SMs, seen past the daemon: from the pages of its clients, and from the blocks that the
+software GPU runs. What the daemon says it decided is not asked for.
+"""
+
+import collections
+import mmap
+import os
+import subprocess
+import threading
+
+from tests.system.harness import instance
+
+PAGE_BYTES = 32768
+# src/ipc/stub.h, in words of 32 bits: the process, its sign of life, the first Grant and the first Usage.
+PID, BEAT, GRANT, USAGE = 4, 15, 16, 16 + 16 * 16
+CAPSM, EPOCH, FLAGS = GRANT, GRANT + 4, GRANT + 10
+DEMAND, OUTSTANDING = USAGE, USAGE + 3
+FREE = 4
+EVERY_S = 0.005
+HOLDERS = 2  # of evicted launches, one for each that a program has outstanding: they do no work
+
+
+class Witness(threading.Thread):
+    """Looks until stop(). `test.daemon` may be another one from time to time. The pages are found where the daemon has
+    them open, and stay with the witness when that daemon has gone: a program obeys its latest page.
+    """
+
+    def __init__(self, test):
+        super().__init__(daemon=True)
+        self.test = test
+        self.pages = {}  # by the file's number, the oldest first
+        self.ended = threading.Event()
+        self.looks = self.over = 0
+        self.worst = {}  # what programs at work could use, where that was more than there is
+        self.used = collections.Counter()  # looks, by on how many SMs each program had blocks, added up
+        self.crowded = 0
+        command = [instance.DRIVER_PROGRAMS / "sm_watch", test.env["SOFTGPU_TABLE"], "count"]
+        self.blocks = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        test.addCleanup(self.blocks.kill)
+
+    def run(self):
+        while not self.ended.wait(EVERY_S):
+            self.find_pages()
+            self.look()
+
+    def look(self):
+        latest = {page[PID]: page for page in self.pages.values() if page[BEAT]}
+        before = {pid: page[EPOCH] for pid, page in latest.items()}
+        may_use = {
+            pid: page[CAPSM]
+            for pid, page in latest.items()
+            if (page[DEMAND] or page[OUTSTANDING]) and not page[FLAGS] & FREE and os.path.exists(f"/proc/{pid}")
+        }
+        self.blocks.stdin.write("\n")
+        words = [int(word) for word in self.blocks.stdout.readline().split()]
+        if not may_use or any(page[EPOCH] != before[pid] for pid, page in latest.items()):
+            return
+        self.looks += 1
+        if sum(may_use.values()) > instance.SMS:
+            self.over += 1
+            self.worst = may_use
+        used = [sms for pid, sms in zip(words[::2], words[1::2]) if pid in may_use]
+        self.used[sum(used)] += 1
+        self.crowded += sum(used) > instance.SMS + HOLDERS * len(used)
+
+    def find_pages(self):
+        folder = f"/proc/{self.test.daemon.pid}/fd"
+        try:
+            for name in os.listdir(folder):
+                path = f"{folder}/{name}"
+                if "memfd:gpuctl-stub" not in os.readlink(path) or (number := os.stat(path).st_ino) in self.pages:
+                    continue
+                file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self.pages[number] = memoryview(mmap.mmap(file, PAGE_BYTES, prot=mmap.PROT_READ)).cast("I")
+                os.close(file)
+        except OSError:  # the daemon, or what it had open, has gone
+            pass
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+        self.blocks.communicate()
+
+    def check(self):
+        """A look at pages falls now and then between a program's end and what it is granted for that, and one at blocks
+        before they have left.
+        """
+        self.test.assertGreater(self.looks, 100, self.says())
+        self.test.assertLess(self.over, self.looks / 50, self.says())
+        self.test.assertLess(self.crowded, self.looks / 4, self.says())
+
+    def says(self):
+        return (
+            f"{self.looks} looks at {len(self.pages)} pages, {self.over} with more SMs than there are {self.worst}; "
+            f"looks by SMs with blocks, added up by program: {dict(sorted(self.used.items()))}, crowded {self.crowded}"
+        )
