@@ -138,6 +138,32 @@ TEST_F(BudgetsTest, WhatIsKeptOfUsersKernelsIsBounded) {
   EXPECT_GT(found.all, kMaxKernelTextOfAll / 2);
 }
 
+TEST_F(BudgetsTest, AUserNeitherJoinsNorSeesWhatIsAnothers) {
+  create("ours", {});
+  const FakeProgram roots(connect(), "ours"), refused(connect_as(kNobody), "ours");
+  EXPECT_EQ(roots.reply.error, "");
+  EXPECT_EQ(refused.reply.error, "io.gpuctl.PermissionDenied");
+  auto user = connect_as(kNobody);
+  const auto seen = [this](ipc::Connection& viewer) {
+    return std::string(call(viewer, "ListClients").parameters.at("clients").at(0).at("command").as_string());
+  };
+  EXPECT_EQ(seen(user), "");
+  auto root = connect();
+  EXPECT_NE(seen(root), "");
+}
+
+TEST_F(BudgetsTest, AProgramSaysItsCommandLineInOneLineOfSoMuch) {
+  auto program = connect_as(kNobody);
+  json::object said{{"slice", "/"}, {"device_uuids", {kUuid}}, {"resumed", false}};
+  said["command"] = "./a\x1b[2J\u009b\u202e" + std::string(1000, 'x');
+  EXPECT_EQ(call(program, "Attach", said).error, "");
+  const auto clients = call("ListClients").parameters.at("clients");
+  const std::string_view command = clients.at(0).at("command").as_string();
+  EXPECT_TRUE(command.starts_with("./a [2J  x")) << command;
+  EXPECT_LE(command.size(), 256u);
+  EXPECT_EQ(logged("\x1b"), 0);
+}
+
 TEST_F(BudgetsTest, AUserForgetsItsOwnKernelsAndRootAll) {
   auto user = connect_as(kNobody);
   EXPECT_EQ(call(user, "ForgetKernels").parameters.at("forgotten"), 0);

@@ -20,7 +20,7 @@ import time
 import traceback
 import typing
 
-from tests.system.harness import attacks, endurance, instance, users
+from tests.system.harness import attacks, endurance, instance, users, witness
 
 USERS = (users.NOBODY, 64001, 64002, 64003, 64004)  # who attack, in the long run
 FIRST_USER = 64001  # in the short run each attack is made by a user of its own
@@ -144,6 +144,8 @@ class HostileUser(endurance.Endurance):
             self.check_program(path, client, "before")
         watcher = endurance.Watcher(self.socket)
         watcher.start()
+        seen = witness.Witness(self, {running[path].pid for path in ("ls", "batch/a")})
+        seen.start()
         before = len(self.descriptors())
         timed = Timed(self)
         began = time.monotonic()
@@ -159,6 +161,9 @@ class HostileUser(endurance.Endurance):
         took = time.monotonic() - began
         self.assertEqual(timed.end(), 0, "root's calls failed")
         watcher.stop()
+        seen.stop()
+        print(seen.says(), file=sys.stderr)
+        seen.check()
         self.report(timed, watcher, sent, began, took)
         for path, client in running.items():
             self.check_program(path, client, "after the attack")

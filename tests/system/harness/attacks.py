@@ -9,8 +9,10 @@ import json
 import mmap
 import os
 import random
+import select
 import signal
 import socket
+import struct
 import time
 
 from tests.system.harness import users
@@ -205,7 +207,48 @@ class Attacker:
             connection.recv(1 << 16)
             self.count()
 
+    def attack_lingering(self):
+        """Descriptors whose last close waits for an hour. They are passed by a child that ends, which does not wait."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.kept.append(server)
+        while self.goes_on():
+            child = os.fork()
+            if child == 0:
+                with contextlib.suppress(OSError):
+                    self.pass_lingering(server.getsockname())
+                os._exit(0)
+            self.kept.append(server.accept()[0])
+            os.waitpid(child, 0)
+            self.count()
+
+    def pass_lingering(self, address):
+        connection, lingers = self.connect(), socket.create_connection(address)
+        lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+        lingers.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while lingers.send(b"x" * 65536):
+                pass
+        call = message("GetStatus")[: self.random.choice((10, 1000))]
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [lingers.fileno()]))]
+        connection.sendmsg([call], rights, self.random.choice((0, socket.MSG_OOB)))
+
+    def attack_members(self):
+        """Objects of very many members, from one who may send long messages."""
+        members = ",".join(f'"{i * 2654435761 % 2**32:x}":0' for i in range(60000))
+        self.flood_as_member(lambda: b'{"method":"io.gpuctl.GetSlice","parameters":{' + members.encode() + b"}}\0")
+
     # Connections.
+
+    def attack_left_behind(self):
+        """Connections that are filled with what is dear, and left."""
+        while self.goes_on():
+            connection = self.connect()
+            connection.settimeout(0.02)
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    connection.sendall(message("ListSlices", self.random.choice(("", "oneway"))) * 100)
+                    self.count(100)
+            connection.close()
 
     def attack_connections(self):
         with contextlib.suppress(OSError):
@@ -296,7 +339,52 @@ class Attacker:
         theirs += [message("Kill", slice=path, signal="KILL") for path in ("/", "ls", "tenant")]
         self.flood(b"".join(theirs), message("Kill", pid=child, signal="USR1", timeout_ms=60000), connections=AT_ONCE)
 
+    def attack_endings(self):
+        """Programs that ignore signals, of which the end is wanted again and again, by connections that hang up."""
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                try:
+                    users.end_with_parent()
+                    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+                    self.join(self.own_slice)
+                    signal.pause()
+                finally:
+                    os._exit(0)
+            self.children.append(child)
+        while self.goes_on():
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(self.path)
+                connection.sendall(message("Kill", slice=self.own_slice, signal="USR1", timeout_ms=60000))
+                self.count()
+
     # The page.
+
+    def attack_pages_kept(self):
+        """A program attaches, keeps the page, hangs up, and attaches again."""
+        while self.goes_on():
+            connection, page, _, file = self.join()
+            page[:] = b"\1" * PAGE_BYTES
+            self.kept = [kept for kept in self.kept if kept not in (connection, file)] + [os.fdopen(os.dup(file.fileno()))]
+            connection.close()
+            self.count()
+
+    def attack_watches(self):
+        """As many as there may be look at an eventfd that the daemon drains, and at a connection on which it answers."""
+        connection, _, kick, _ = self.join()
+        for _ in range(900):
+            watch = select.epoll()
+            self.kept.append(watch)
+            for file in (connection, kick):
+                watch.register(file.fileno(), select.EPOLLIN | select.EPOLLOUT)
+        connection.settimeout(0.1)
+        while self.goes_on():
+            for _ in range(20):
+                kick.write(b"\1\0\0\0\0\0\0\0")
+            with contextlib.suppress(TimeoutError):
+                connection.sendall(message("GetStatus") * 10)
+                connection.recv(1 << 16)
+            self.count()
 
     def attack_page(self):
         """Random words, counters that jump, and wake-ups without end."""

@@ -25,9 +25,10 @@ class Witness(threading.Thread):
     them open, and stay with the witness when that daemon has gone: a program obeys its latest page.
     """
 
-    def __init__(self, test):
+    def __init__(self, test, pids=None):
+        """`pids`: of the programs that are looked at, if others do not obey."""
         super().__init__(daemon=True)
-        self.test = test
+        self.test, self.pids = test, pids
         self.pages = {}  # by the file's number, the oldest first
         self.ended = threading.Event()
         self.looks = self.over = 0
@@ -49,7 +50,8 @@ class Witness(threading.Thread):
         may_use = {
             pid: page[CAPSM]
             for pid, page in latest.items()
-            if (page[DEMAND] or page[OUTSTANDING]) and not page[FLAGS] & FREE and os.path.exists(f"/proc/{pid}")
+            if (self.pids is None or pid in self.pids)
+            and (page[DEMAND] or page[OUTSTANDING]) and not page[FLAGS] & FREE and os.path.exists(f"/proc/{pid}")
         }
         self.blocks.stdin.write("\n")
         words = [int(word) for word in self.blocks.stdout.readline().split()]
