@@ -76,7 +76,10 @@ void LetGo::begin() {
   };
   try {
     std::thread([batch = batch_, close_here, &context = context_] {
-      if (::unshare(CLONE_FILES) == 0) batch->keep_these_alone();
+      if (::unshare(CLONE_FILES) == 0)
+        batch->keep_these_alone();
+      else  // a container may forbid it; then this thread waits
+        for (Connection& connection : batch->connections) connection.socket.reset();
       boost::asio::post(context, close_here);
       batch->kept.release();
       batch->closed.acquire();
