@@ -67,10 +67,9 @@ std::vector<std::string> profile_lines(const std::vector<ipc::KernelProfile>& ke
     for (const ipc::ProfileInput& input : kernel.inputs) launches += input.launches;
     const std::optional<double> error = error_of(kernel);
     if (error) errors += *error, ++with_error;
-    table.add_row({fit(printable(*name++), 40), format_count(launches),
-                   std::to_string(kernel.inputs.size()), range_text(kernel.inputs),
-                   kernel.block_task_us == 0 ? "-" : format_us(kernel.block_task_us), error ? percent(*error) : "-",
-                   speeds_text(kernel.curve)});
+    table.add_row({fit(printable(*name++), 40), format_count(launches), std::to_string(kernel.inputs.size()),
+                   range_text(kernel.inputs), kernel.block_task_us == 0 ? "-" : format_us(kernel.block_task_us),
+                   error ? percent(*error) : "-", speeds_text(kernel.curve)});
   }
   std::vector<std::string> lines = table.lines();
   if (with_error > 0)

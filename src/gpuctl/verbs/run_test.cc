@@ -105,7 +105,8 @@ TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
   daemon_.on("GetMpsPercentage", {{"hundredths", 8750}});
   gpuctl({"--slice", "ls", "true"});
   EXPECT_EQ(daemon_.asked("GetMpsPercentage"), R"({"slice":"ls"})");
-  EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6],"command":"true"})");
+  EXPECT_EQ(daemon_.asked("Attach"),
+            R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"mps_sms":[6],"command":"true"})");
   daemon_.on("GetMpsPercentage", {{"hundredths", nullptr}});
   gpuctl({"--slice", "ls", "true"});
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"command":"true"})");

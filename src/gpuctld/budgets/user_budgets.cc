@@ -38,7 +38,8 @@ std::optional<std::uint32_t> UserBudgets::gives_up_connection_for(std::uint32_t 
 std::chrono::nanoseconds UserBudgets::wait(std::uint32_t uid, std::uint64_t now_ns) const {
   if (exempt(uid)) return {};
   const auto found = users_.find(uid);
-  return std::max(together_.wait(now_ns), found == users_.end() ? std::chrono::nanoseconds() : found->second.wait(now_ns));
+  return std::max(together_.wait(now_ns),
+                  found == users_.end() ? std::chrono::nanoseconds() : found->second.wait(now_ns));
 }
 
 void UserBudgets::charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns) {

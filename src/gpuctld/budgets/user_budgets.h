@@ -1,6 +1,6 @@
-// What one user may take of the daemon: connections, calls, bytes, time, lines of the log. Root and the daemon's own user
-// have no budgets. All others have one each, and one together, because one person may have many user ids. Pure: time is
-// an argument. One thread.
+// What one user may take of the daemon: connections, calls, bytes, time, lines of the log. Root and the daemon's own
+// user have no budgets. All others have one each, and one together, because one person may have many user ids. Pure:
+// time is an argument. One thread.
 #pragma once
 
 #include <algorithm>

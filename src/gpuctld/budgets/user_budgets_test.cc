@@ -17,12 +17,8 @@ constexpr Budget kSmall{.connections = 2,
                         .bytes = {1000, 500},
                         .log_lines = {1, 2},
                         .time = {0.25, 0.1}};
-constexpr Budget kSmallOfAll{.connections = 3,
-                             .buffered = 150,
-                             .calls = {20, 20},
-                             .bytes = {4000, 1000},
-                             .log_lines = {10, 10},
-                             .time = {1, 1}};
+constexpr Budget kSmallOfAll{
+    .connections = 3, .buffered = 150, .calls = {20, 20}, .bytes = {4000, 1000}, .log_lines = {10, 10}, .time = {1, 1}};
 
 UserBudgets small() {
   return UserBudgets(33, kSmall, kSmallOfAll);

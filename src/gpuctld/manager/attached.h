@@ -43,7 +43,8 @@ class Attached {
   using Members = std::vector<std::shared_ptr<Member>>;
 
   struct Hooks {
-    /// A client of this user wakes the daemon: `drain` first. False if the user has taken too much of the daemon's time.
+    /// A client of this user wakes the daemon: `drain` first. False if the user has taken too much of the daemon's
+    /// time.
     std::function<bool(std::uint32_t uid, const std::function<void()>& drain)> woken;
     /// A client wakes the daemon too often, and is looked at with the next tick.
     std::function<void()> rests;

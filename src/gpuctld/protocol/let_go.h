@@ -1,9 +1,9 @@
 // Closes connections through which a peer passed descriptors of its own.
 //
 // Nobody asked for them, and the last close of a descriptor can take as long as its owner likes: that of a TCP socket
-// with SO_LINGER waits for the other end. So the daemon's thread never makes it. A thread with a table of descriptors of
-// its own keeps the connection while the daemon's thread closes it, and ends: what a thread drops at its end does not
-// linger, and where it waits all the same nobody waits for it.
+// with SO_LINGER waits for the other end. So the daemon's thread never makes it. A thread with a table of descriptors
+// of its own keeps the connection while the daemon's thread closes it, and ends: what a thread drops at its end does
+// not linger, and where it waits all the same nobody waits for it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

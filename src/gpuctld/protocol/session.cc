@@ -29,8 +29,8 @@ void Outgoing::clear() {
   fds.clear();
 }
 
-/// Takes what has arrived; 0: the end; -1: errno says why not. `passed`: descriptors lie there, which are not taken, nor
-/// what was sent along them: what is taken with no room for them is dropped, by this thread (LetGo).
+/// Takes what has arrived; 0: the end; -1: errno says why not. `passed`: descriptors lie there, which are not taken,
+/// nor what was sent along them: what is taken with no room for them is dropped, by this thread (LetGo).
 static ssize_t receive(int socket, std::span<char> buffer, bool& passed) {
   iovec data{buffer.data(), buffer.size()};
   msghdr message{};

@@ -2,8 +2,8 @@
 // thread.
 #include "gpuctld/protocol/session.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -73,9 +73,9 @@ class SessionTest : public testing::Test {
     for (int i = 0; i < 100; ++i) context_.poll();
   }
   /// Of a user with a budget.
-  ipc::Connection connect() {
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
-    auto connection = ipc::Connection::open(socket_);
+  ipc::Connection connect(std::uint32_t uid = 65534, const std::string& path = {}) {
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
+    auto connection = ipc::Connection::open(path.empty() ? socket_ : path);
     EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
     settle();
     return std::move(connection.value());
@@ -240,7 +240,7 @@ TEST_F(SessionTest, WhoHangsUpInDebtIsNotServedToTheEnd) {
 TEST_F(SessionTest, CallsThatTakeLongAndAreLeftBehindAreNotServedToTheEnd) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   constexpr std::string_view kTakesLong("{\"method\":\"a.TakesLong\",\"oneway\":true}", 39);
-  budgets_.worked(65534, 10s, now_ns());  // all that it has saved up
+  budgets_.worked(65534, 9950ms, now_ns());  // nearly all that it has saved up
   {
     const auto ends = connect();
     for (int i = 0; i < 50; ++i)
@@ -294,6 +294,34 @@ TEST_F(SessionTest, RepliesThatNobodyReadsTakeNoMoreThanTheirUsersShare) {
   const auto kept = static_cast<std::size_t>(static_cast<int>(kConnections) - closed_);
   EXPECT_LE(kept, kBudgetOfUser.buffered >> 20) << "a reply has 1 MiB";
   EXPECT_GE(kept, (kBudgetOfUser.buffered >> 20) / 2);
+}
+
+TEST_F(SessionTest, WhereAllConnectionsAreTakenWhoHasMostGivesUpOneForWhoHasFewer) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  const std::string path = directory_ + "/few";
+  Budget all = kBudgetOfAll;
+  all.connections = 6;
+  UserBudgets budgets(1, few_connections(), all);
+  int refused = 0;
+  VarlinkServer server(context_, listen_at(path, 0666, std::nullopt)->release(), budgets,
+                       {[](Session& session, const ipc::Call& call) {
+                          if (call.member() == "Attach") session.trust_as_client();
+                          return success();
+                        },
+                        [](Session&) {}, [&](std::uint32_t) { ++refused; }});
+  std::vector<ipc::Connection> hoard;
+  for (int i = 0; i < 6; ++i) hoard.push_back(connect(65534, path));
+  call(hoard[0], "a.Attach");
+  call(hoard[1], "a.Attach");
+  std::vector<ipc::Connection> others;
+  for (int i = 0; i < 3; ++i) call(others.emplace_back(connect(65533, path)), "a.b");
+  EXPECT_EQ(refused, 0);
+  EXPECT_EQ(server.connections(), 6u);
+  call(hoard[0], "a.b");
+  call(hoard[1], "a.b");
+  const auto further = connect(65533, path);
+  EXPECT_EQ(refused, 1) << "each has three";
+  server.stop();
 }
 
 TEST_F(SessionTest, ConnectionsThatAreRefusedHardlyHoldUpRoots) {

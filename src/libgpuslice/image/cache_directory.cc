@@ -53,8 +53,8 @@ bool is_made_here(std::string_view name) {
   if (name.starts_with(kUnfinished)) return true;
   const std::size_t digits = to_text(ContentHash()).size();
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return name.size() > digits && std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(digits), is_digit) &&
-         name[digits] == '.';
+  return name.size() > digits &&
+         std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(digits), is_digit) && name[digits] == '.';
 }
 
 /// Makes the missing directories of a path, for this user alone.

@@ -161,10 +161,12 @@ TEST_F(CacheDirectoryTest, IsNoLink) {
 TEST_F(CacheDirectoryTest, RemovesNothingThatItDidNotMake) {
   const CacheDirectory cache(path_, 1000);
   ASSERT_TRUE(cache.put(key_, kKind, "body"));
-  for (const char* name : {"thesis", "0123456789abcdef", "0123456789abcdef0123456789abcdefg", "X123456789abcdef0123456789abcdef.test"})
+  for (const char* name :
+       {"thesis", "0123456789abcdef", "0123456789abcdef0123456789abcdefg", "X123456789abcdef0123456789abcdef.test"})
     std::ofstream(path_ / name) << std::string(1000, 'x');
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(cache.put(content_hash(std::to_string(i)), kKind, std::string(200, 'y')));
-  for (const char* name : {"thesis", "0123456789abcdef", "0123456789abcdef0123456789abcdefg", "X123456789abcdef0123456789abcdef.test"})
+  for (const char* name :
+       {"thesis", "0123456789abcdef", "0123456789abcdef0123456789abcdefg", "X123456789abcdef0123456789abcdef.test"})
     EXPECT_TRUE(fs::exists(path_ / name)) << name;
   EXPECT_LT(files().size(), 4u + 8u);
 }
