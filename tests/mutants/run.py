@@ -32,8 +32,8 @@ class Mutant:
 
 def tests_of(build):
     """What each test needs to be built."""
-    told = subprocess.run(["meson", "introspect", "--tests", "--targets", build], capture_output=True, check=True).stdout
-    told = json.loads(told)
+    command = ["meson", "introspect", "--tests", "--targets", build]
+    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     files = {target["id"]: target["filename"] for target in told["targets"]}
     return {
         test["name"]: [str(pathlib.Path(file).relative_to(build)) for id in test["depends"] for file in files[id]]

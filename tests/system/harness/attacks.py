@@ -363,14 +363,13 @@ class Attacker:
     def attack_pages_kept(self):
         """A program attaches, keeps the page, hangs up, and attaches again."""
         while self.goes_on():
-            connection, page, _, file = self.join()
+            connection, page, *_ = self.join()
             page[:] = b"\1" * PAGE_BYTES
-            self.kept = [kept for kept in self.kept if kept not in (connection, file)] + [os.fdopen(os.dup(file.fileno()))]
             connection.close()
             self.count()
 
     def attack_watches(self):
-        """As many as there may be look at an eventfd that the daemon drains, and at a connection on which it answers."""
+        """Hundreds look at an eventfd that the daemon drains, and at a connection on which it answers."""
         connection, _, kick, _ = self.join()
         for _ in range(900):
             watch = select.epoll()
