@@ -11,7 +11,7 @@ namespace {
 TEST(LineLog, APipeThatNobodyReadsIsNotWaitedFor) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
-  const int bytes = ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+  const int bytes = ::fcntl(ends[1], F_SETPIPE_SZ, 8192);
   ASSERT_GT(bytes, 0);
   LineLog log(ends[1], "d: ");
   for (int i = 0; i < 3 * bytes / 1000; ++i) log.write(std::string(1000, 'x'));
