@@ -63,6 +63,11 @@ class SessionTest : public testing::Test {
     budget.time = {1, 10};
     return budget;
   }
+  static Budget all_with_time() {
+    Budget budget = kBudgetOfAll;
+    budget.time = {10, 100};
+    return budget;
+  }
   /// Of this thread's processor.
   static void work_for(std::chrono::nanoseconds time) {
     const auto until = now_ns(CLOCK_THREAD_CPUTIME_ID) + static_cast<std::uint64_t>(time.count());
@@ -101,7 +106,7 @@ class SessionTest : public testing::Test {
   }
 
   boost::asio::io_context context_{1};
-  UserBudgets budgets_{1, few_connections()};
+  UserBudgets budgets_{1, few_connections(), all_with_time()};
   std::string directory_, socket_;
   std::unique_ptr<VarlinkServer> server_;
   int closed_ = 0;

@@ -75,7 +75,7 @@ class Witness(threading.Thread):
                 file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 self.pages[number] = memoryview(mmap.mmap(file, PAGE_BYTES, prot=mmap.PROT_READ)).cast("I")
                 os.close(file)
-        except OSError:  # the daemon, or what it had open, has gone
+        except (OSError, ValueError):  # the daemon, or what it had open, has gone, or there is no memory for a page
             pass
 
     def stop(self):
