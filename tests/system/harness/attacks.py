@@ -210,6 +210,7 @@ class Attacker:
     def attack_lingering(self):
         """Descriptors whose last close waits for an hour. They are passed by a child that ends, which does not wait."""
         server = socket.create_server(("127.0.0.1", 0))
+        server.settimeout(ROUND_S)
         self.kept.append(server)
         while self.goes_on():
             child = os.fork()
@@ -217,12 +218,13 @@ class Attacker:
                 with contextlib.suppress(OSError):
                     self.pass_lingering(server.getsockname())
                 os._exit(0)
-            self.kept.append(server.accept()[0])
             os.waitpid(child, 0)
+            self.kept.append(server.accept()[0])
             self.count()
 
     def pass_lingering(self, address):
-        connection, lingers = self.connect(), socket.create_connection(address)
+        lingers = socket.create_connection(address)
+        connection = self.connect()
         lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
         lingers.setblocking(False)
         with contextlib.suppress(BlockingIOError):
