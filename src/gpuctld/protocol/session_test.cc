@@ -60,7 +60,7 @@ class SessionTest : public testing::Test {
   static Budget few_connections() {
     Budget budget = kBudgetOfUser;
     budget.connections = kConnections;
-    budget.time = {1, 10};
+    budget.time = {0.25, 10};
     return budget;
   }
   static Budget all_with_time() {
