@@ -21,6 +21,7 @@ ROUND_S = 1
 AT_ONCE = 16  # connections of one process, in most attacks
 LONGEST = 64 << 10  # bytes of a message that the daemon takes from a stranger
 LONGEST_OF_CLIENT = 4 << 20
+ANY_PORT = (b"127.0.0.1", 0)  # a name in text would need a module that the attacker may not read
 PAGE_BYTES = 32768
 F_ADD_SEALS, F_SEAL_FUTURE_WRITE = 1033, 16  # fcntl.h
 JUNK = (
@@ -209,21 +210,25 @@ class Attacker:
 
     def attack_lingering(self):
         """Descriptors whose last close waits for an hour. They are passed by a child that ends, which does not wait."""
-        server = socket.create_server(("127.0.0.1", 0))
-        server.settimeout(ROUND_S)
+        server = socket.socket()
         self.kept.append(server)
+        server.settimeout(ROUND_S)
+        server.bind(ANY_PORT)
+        server.listen()
         while self.goes_on():
             child = os.fork()
             if child == 0:
-                with contextlib.suppress(OSError):
-                    self.pass_lingering(server.getsockname())
-                os._exit(0)
+                try:
+                    self.pass_lingering(server.getsockname()[1])
+                finally:
+                    os._exit(0)
             os.waitpid(child, 0)
             self.kept.append(server.accept()[0])
             self.count()
 
-    def pass_lingering(self, address):
-        lingers = socket.create_connection(address)
+    def pass_lingering(self, port):
+        lingers = socket.socket()
+        lingers.connect((ANY_PORT[0], port))
         connection = self.connect()
         lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
         lingers.setblocking(False)
