@@ -15,7 +15,8 @@ PAGE_BYTES = 32768
 PID, BEAT, GRANT, USAGE = 4, 15, 16, 16 + 16 * 16
 CAPSM, EPOCH, FLAGS = GRANT, GRANT + 4, GRANT + 10
 DEMAND, OUTSTANDING = USAGE, USAGE + 3
-FREE = 4
+MODE_SHIFT, MODE_MASK = 4, 7  # src/ipc/mode.h
+HAVE_OWN_SMS = (0, 3)  # modes `workers` and `part`
 EVERY_S = 0.005
 HOLDERS = 2  # of evicted launches, one for each that a program has outstanding: they do no work
 
@@ -51,7 +52,9 @@ class Witness(threading.Thread):
             pid: page[CAPSM]
             for pid, page in latest.items()
             if (self.pids is None or pid in self.pids)
-            and (page[DEMAND] or page[OUTSTANDING]) and not page[FLAGS] & FREE and os.path.exists(f"/proc/{pid}")
+            and (page[DEMAND] or page[OUTSTANDING])
+            and page[FLAGS] >> MODE_SHIFT & MODE_MASK in HAVE_OWN_SMS
+            and os.path.exists(f"/proc/{pid}")
         }
         self.blocks.stdin.write("\n")
         words = [int(word) for word in self.blocks.stdout.readline().split()]
