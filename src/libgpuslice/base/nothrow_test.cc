@@ -1,4 +1,4 @@
-#include "libgpuslice/process/nothrow.h"
+#include "libgpuslice/base/nothrow.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
