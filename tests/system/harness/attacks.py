@@ -218,16 +218,20 @@ class Attacker:
         while self.goes_on():
             child = os.fork()
             if child == 0:
-                try:
-                    self.pass_lingering(server.getsockname()[1])
-                finally:
-                    os._exit(0)
+                self.pass_lingering(server.getsockname()[1])
             os.waitpid(child, 0)
             self.kept.append(server.accept()[0])
             self.count()
 
     def pass_lingering(self, port):
+        """Ends this process: who closes the socket, or lets Python do so, would wait."""
         lingers = socket.socket()
+        try:
+            self.pass_along(lingers, port)
+        finally:
+            os._exit(0)
+
+    def pass_along(self, lingers, port):
         lingers.connect((ANY_PORT[0], port))
         connection = self.connect()
         lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
