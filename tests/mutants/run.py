@@ -35,10 +35,12 @@ def tests_of(build):
     command = ["meson", "introspect", "--tests", "--targets", build]
     told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     files = {target["id"]: target["filename"] for target in told["targets"]}
-    return {
-        test["name"]: [str(pathlib.Path(file).relative_to(build)) for id in test["depends"] for file in files[id]]
-        for test in told["tests"]
-    }
+    needs = {}
+    for test in told["tests"]:
+        names = [str(pathlib.Path(file).relative_to(build)) for id in test["depends"] for file in files[id]]
+        runs_daemon = any("system" in suite for suite in test["suite"])
+        needs[test["name"]] = names + (["src/gpuctld/gpuctld"] if runs_daemon else [])
+    return needs
 
 
 def failed(build, test, targets):
