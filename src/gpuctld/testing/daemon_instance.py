@@ -30,7 +30,9 @@ class Program:
 
     def __init__(self, path, slice_path, resumed=False):
         self.varlink = Varlink(path)
-        self.reply = self.varlink.call("Attach", slice=slice_path, device_uuids=[UUID], resumed=resumed)
+        self.reply = self.varlink.call(
+            "Attach", slice=slice_path, device_uuids=[UUID], resumed=resumed, command=" ".join(sys.argv)
+        )
         memfd, self.kick = self.varlink.fds
         self.stub = mmap.mmap(memfd, 16384)
 
