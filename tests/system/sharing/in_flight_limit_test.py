@@ -55,8 +55,9 @@ def marks(budget_us, each_us):
 
 class InFlightLimit(instance.SystemTest):
     def start_program(self, config=""):
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + config)
-        self.gpuctl("create-slice", "s", "--max", instance.SMS - 1)
+        self.start_daemon(config=config)
+        self.gpuctl("create-slice", "s", "--max", instance.SMS - 1, "--weight", 200)
+        self.gpuctl("create-slice", "lighter")
         self.program = self.start_script_in("s", PROGRAM, says="0 0 0 0 0 0 0")
 
     def ahead(self, count, us):
@@ -69,7 +70,7 @@ class InFlightLimit(instance.SystemTest):
         """It is let further ahead than under a policy for jobs, sooner or later: a busy machine may launch more slowly
         than it computes for a while. How many launches that are depends on how long each takes here."""
         self.start_program()
-        self.start_idle_in("s")  # may want the program's SMs at any time
+        self.start_idle_in("lighter")  # may want some of the program's SMs at any time
         for _ in range(20):
             ahead, each = self.ahead(400, 50)
             if ahead > MARK * (marks(JOBS_US, each) + 1):
@@ -82,12 +83,12 @@ class InFlightLimit(instance.SystemTest):
         """Of 2 ms, of which a mark is 32 ms. Never more than can be while another may want the program's SMs; more
         marks once nobody may. A launch waits for no mark longer than 200 ms."""
         self.start_program(config="lab.settled_ahead_ms = 1000\n")
-        other = self.start_idle_in("s")
+        other = self.start_idle_in("lighter")
         ahead, _ = self.ahead(8 * MARK, 2000)
         self.assertGreater(ahead, 1)
         self.assertLessEqual(ahead, 2 * MARK + 1)
         other.kill()
-        instance.wait_until(lambda: len(self.clients("s")) == 1, "the other program to be gone")
+        instance.wait_until(lambda: self.usage("s", self.program.pid)["mode"] == "common", "it to be alone")
         instance.wait_until(lambda: self.ahead(8 * MARK, 2000)[0] > 2 * MARK + 1, "it to be let further ahead")
 
     def test_long_kernels_where_the_administrator_wants_no_more(self):
