@@ -16,7 +16,7 @@ enum class Mode : std::uint32_t {
   workers,
   /// Nothing is in force: launches go to the driver as they came.
   free,
-  /// Programs take turns on the whole GPU, and a max or a policy for jobs holds for this one: as `workers`, but nobody
+  /// Programs take turns on the whole GPU, and something is in force for this one: as `workers`, but no other program
   /// wants SMs back, and the driver ends what an ended process left there.
   turns,
   /// The client's SMs are its own, and nobody can take them away: kernels keep their original form, and are confined.
@@ -44,11 +44,6 @@ constexpr bool is_confined(Mode mode) {
 /// Whether kernels in original form need no grant of their own.
 constexpr bool is_in_common(Mode mode) {
   return mode == Mode::common || mode == Mode::lent;
-}
-/// Nothing that the clients that are there now do takes any of the grant away; only a client that comes or goes can, or
-/// somebody who changes a setting. So a client may be Stub::settled_ahead_ms ahead of the GPU.
-constexpr bool is_settled(Mode mode) {
-  return mode == Mode::turns || is_confined(mode);
 }
 
 /// Grant::flags has it in these bits.

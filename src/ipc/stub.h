@@ -44,7 +44,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kReportWork, a Mode (mode.h), and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kSettled, a Mode (mode.h), and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -58,6 +58,10 @@ inline constexpr std::uint32_t kMemoryLimited = 1;
 inline constexpr std::uint32_t kAlone = 2;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.
 inline constexpr std::uint32_t kReportWork = 4;
+/// Nothing that the clients that are there now do takes any of the grant away; only a client that comes or goes can, or
+/// somebody who changes a setting. (But where one reserve is lent and another is kept, SMs in common end when the first
+/// is lent.) So a client may be Stub::settled_ahead_ms ahead of the GPU.
+inline constexpr std::uint32_t kSettled = 8;
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -229,7 +233,7 @@ struct Stub {
   /// daemon: how many of these it has read. A client that is kRecords ahead drops new ones.
   std::uint32_t records_read;
   /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
-  /// its grant is settled (is_settled); at most kMostSettledAheadMs; 0: as where it is not.
+  /// its grant is settled (kSettled); at most kMostSettledAheadMs; 0: as where it is not.
   std::uint32_t settled_ahead_ms;
   /// daemon: how long a subgrid of a kernel in sliced form should take, at most kLongestSubgridUs; 0: kernels have
   /// workers, not subgrids. A client looks when it loads an image, to choose the forms, and at each launch.

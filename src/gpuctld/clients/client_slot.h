@@ -52,6 +52,7 @@ struct Terms {
   std::uint32_t guaranteed = 0;
   InForce in_force = InForce::nothing;
   ipc::Mode mode = ipc::Mode::workers;
+  bool settled = false;          ///< ipc::kSettled
   bool alone = false;            ///< ipc::kAlone
   bool reports_work = false;     ///< ipc::kReportWork
   std::uint32_t common_sms = 0;  ///< SMs that it has in common with others; 0: none

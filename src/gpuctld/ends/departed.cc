@@ -32,6 +32,7 @@ void Departed::make_room_for(const LeftPage& page) {
   const auto drop_oldest = [this](std::size_t most, auto is_one) {
     if (static_cast<std::size_t>(std::ranges::count_if(waiting_, is_one)) < most) return;
     const auto oldest = std::ranges::find_if(waiting_, is_one);
+    (*oldest)->page.open_grants();  // kernels that read there must not wait for what nobody writes any more
     (*oldest)->page.stub.give_back();
     waiting_.erase(oldest);
   };

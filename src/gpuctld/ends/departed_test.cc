@@ -164,6 +164,18 @@ TEST_F(DepartedTest, AFileThatIsKeptCostsNoMemoryOnceItsProcessHasEnded) {
   EXPECT_EQ(taken(), 0);
 }
 
+/// Kernels that were launched before the process attached again read there still.
+TEST_F(DepartedTest, APageThatIsGivenBackIsOpenForWhatRunsOnTheGpu) {
+  const pid_t pid = child();
+  Client first = client(pid);
+  const Pinned on_gpu(ipc::StubMap::map(first.memfd()).value());
+  departed_.keep(std::move(first), pidfd(pid));
+  for (std::size_t i = 1; i < kMaxDepartedOfProcess; ++i) departed_.keep(client(pid), pidfd(pid));
+  EXPECT_FALSE(on_gpu.open(0));
+  departed_.keep(client(pid), pidfd(pid));
+  EXPECT_TRUE(on_gpu.open(0));
+}
+
 TEST_F(DepartedTest, AUserWithManyProcessesCostsNoMoreThanSoMuch) {
   const pid_t other = child();
   departed_.keep(client(other, 1), pidfd(other));

@@ -106,7 +106,10 @@ void Ending::again(EndOrder order) {
   const bool began = progress_.sent != 0;
   order_ = {order.signal, began ? std::min(order.timeout, std::max(left, std::chrono::milliseconds(0)))
                                 : std::min(order.timeout, order_.timeout)};
-  if (began && progress_.sent != SIGKILL) send(order.signal);
+  if (began && progress_.sent != SIGKILL)
+    asio::post(exit_.get_executor(), [self = shared_from_this(), signal = order.signal] {
+      if (self->done_ && self->progress_.sent != SIGKILL) self->send(signal);
+    });
 }
 
 void Ending::cancel() {

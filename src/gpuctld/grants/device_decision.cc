@@ -291,6 +291,7 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     ClientOutcome& outcome = decision.clients[i];
     outcome.capsm = decision.division.clients[i].grant.count;
     if (!outcome.free()) outcome.mode = mode_of(inputs, i, outcome.capsm, common);
+    outcome.settled = client.settled.grant || ipc::is_confined(outcome.mode);
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;

@@ -64,6 +64,7 @@ struct ClientOutcome {
   /// How its kernels run. If it is free it may use the whole device beside all others, and its grant is what others
   /// keep clear of.
   ipc::Mode mode = ipc::Mode::workers;
+  bool settled = false;        ///< ipc::kSettled: what it has now stays the same whatever others demand
   sched::Footprint footprint;  ///< ClientState::footprint, with what is kept for it
 
   bool free() const { return mode == ipc::Mode::free; }

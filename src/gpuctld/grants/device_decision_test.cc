@@ -238,7 +238,7 @@ TEST(SettledGrants, WhatCannotShrinkDoesNot) {
     };
     change();
     const ipc::Mode mode = device.modes().back();
-    if (!ipc::is_settled(mode)) continue;
+    if (mode == ipc::Mode::free || !device.decision.clients.back().settled) continue;
     ++kept_now;
     const std::uint32_t before = sms_of(device, mode, device.clients.size() - 1);
     for (int look = 0; look < 20; ++look) {

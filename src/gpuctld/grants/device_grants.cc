@@ -162,7 +162,10 @@ bool DeviceGrants::plan(std::chrono::nanoseconds deadline, std::uint64_t now_ns)
 bool DeviceGrants::plan_storm(Random& random, std::uint64_t now_ns) {
   waiting_ = false;
   renewed_ |= !std::exchange(where_.storms, true);
-  for (ClientOutcome& outcome : decision_.clients) outcome.alone = false, outcome.mode = ipc::Mode::workers;
+  for (ClientOutcome& outcome : decision_.clients) {
+    outcome.alone = outcome.settled = false;
+    outcome.mode = where_.by_capacity ? ipc::Mode::capacity : ipc::Mode::workers;
+  }
   gather_states({}, now_ns);
   for (std::size_t i = 0; i < members_.size(); ++i)
     next_[i].capsm = static_cast<std::uint32_t>(random.below(decision_.clients[i].capsm + std::uint64_t{1}));
@@ -218,6 +221,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     // Its launches are then counted often enough for a trial.
     terms.reports_work = standings_[i].reports_work || client->slots()[index].tried;
     terms.mode = decision_.clients[i].mode;
+    terms.settled = decision_.clients[i].settled;
     const bool common = terms.mode == ipc::Mode::common;
     terms.common_sms = common ? standings_[i].guaranteed : terms.mode == ipc::Mode::lent ? sms() : 0;
     terms.shared_sms = terms.mode == ipc::Mode::capacity ? sms() : 0;

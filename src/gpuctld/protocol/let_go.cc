@@ -2,6 +2,7 @@
 
 #include <linux/sockios.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ LetGo::LetGo(boost::asio::io_context& context, std::function<void(std::uint32_t 
     : context_(context), closed_(std::move(closed)) {}
 
 LetGo::~LetGo() {
+  for (Connection& connection : waiting_) connection.socket.release();  // the process's end closes them
   if (!batch_) return;
   batch_->kept.acquire();  // nothing is posted to the context from now on
   batch_->close();
@@ -74,6 +76,10 @@ void LetGo::begin() {
     for (const std::uint32_t uid : batch->close()) closed_(uid);
     begin();
   };
+  // Signals are for the daemon's thread: what asio's handler writes to is closed in the other.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     std::thread([batch = batch_, close_here, &context = context_] {
       if (::unshare(CLONE_FILES) == 0)
@@ -88,6 +94,7 @@ void LetGo::begin() {
     boost::asio::post(context_, close_here);
     batch_->kept.release();
   }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace gpuctl::daemon

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "gpuctld/file_error.h"
@@ -16,6 +18,17 @@
 namespace gpuctl::daemon {
 
 namespace {
+
+/// Whoever has the lock has it for a moment, unless somebody else's program holds it to be in the way.
+bool lock(int fd) {
+  constexpr std::chrono::milliseconds kPause{20};
+  constexpr int kTries = 250;
+  for (int tried = 0; ::flock(fd, LOCK_EX | LOCK_NB) != 0; ++tried) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || tried == kTries) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
 
 /// Whoever puts a socket at a path or removes it has its turn meanwhile: a file beside it that is locked.
 class Turn {
@@ -28,8 +41,7 @@ class Turn {
       if (!turn.fd_) return file_error(path, "cannot make a socket there");
       struct stat mine {
       }, there{};
-      if (::flock(turn.fd_.get(), LOCK_EX) != 0 || ::fstat(turn.fd_.get(), &mine) != 0)
-        return file_error(turn.file_, "cannot lock it");
+      if (!lock(turn.fd_.get()) || ::fstat(turn.fd_.get(), &mine) != 0) return file_error(turn.file_, "cannot lock it");
       // The previous holder has removed the file that was locked; others may have another one.
       if (::lstat(turn.file_.c_str(), &there) == 0 && there.st_ino == mine.st_ino) return turn;
     }
@@ -105,8 +117,8 @@ SocketFile::Identity SocketFile::identity(const std::string& path) {
 SocketFile::SocketFile(std::string path) : path_(std::move(path)), identity_(identity(path_)) {}
 
 SocketFile::~SocketFile() {
-  const auto turn = Turn::take(path_);
-  if (turn && identity_.inode != 0 && identity(path_) == identity_) ::unlink(path_.c_str());
+  const auto turn = Turn::take(path_);  // without one, where no file can be made, nobody can begin there either
+  if (identity_.inode != 0 && identity(path_) == identity_) ::unlink(path_.c_str());
 }
 
 }  // namespace gpuctl::daemon

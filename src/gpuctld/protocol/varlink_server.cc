@@ -39,6 +39,13 @@ VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudget
   watch_patience();
 }
 
+void VarlinkServer::stop() {
+  for (HandedOver& one : hand_over()) {
+    ::shutdown(one.socket.get(), SHUT_RDWR);
+    one.socket.release();
+  }
+}
+
 std::vector<HandedOver> VarlinkServer::hand_over() {
   stopped_ = true;
   error_code ignored;

@@ -36,8 +36,9 @@ class VarlinkServer {
   /// Serves `listener`, a listening unix stream socket, until stop(). `budgets` must outlive the server.
   VarlinkServer(boost::asio::io_context& context, int listener, UserBudgets& budgets, Handler handler);
 
-  /// Closes the listener and every connection.
-  void stop() { hand_over(); }
+  /// Ends the listener and every connection, before the process ends: that closes them, as to close one with something
+  /// unread may wait (let_go.h).
+  void stop();
   /// Closes the listener, and gives the connections away: adopt() of another server goes on with them.
   std::vector<HandedOver> hand_over();
   /// Those that are more than their users may have are refused, as those that are accepted.

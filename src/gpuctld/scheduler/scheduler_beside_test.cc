@@ -67,6 +67,15 @@ TEST(Placement, SaysWhetherProgramsShareEachSm) {
   EXPECT_FALSE(shares(batch));
 }
 
+TEST(Placement, StaysByCapacityInAStorm) {
+  Scheduler scheduler({h100()}, ls_and_batch(sched::ReserveMode::strict), kByCapacity);
+  FakeProgram batch(scheduler, "batch");
+  batch.demand(132);
+  Random random(1);
+  scheduler.storm(random, 2);
+  EXPECT_TRUE(shares(batch));
+}
+
 TEST(Placement, IsByCapacityByDefaultUnderAPolicyThatIsBetterSo) {
   Scheduler scheduler({h100()}, two("sim:trial=0"));
   FakeProgram program(scheduler, "a");

@@ -64,17 +64,20 @@ TEST(Scheduler, NobodyGainsWhatOneMayUseThatBeginsWhileItsGrantIsWritten) {
 TEST(Scheduler, SaysWhoseGrantIsSettledAndHowFarAheadThatLetsItBe) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.settled_ahead = std::chrono::seconds(1)});
   FakeProgram batch(scheduler, "batch");
-  EXPECT_TRUE(ipc::is_settled(batch.mode()));
+  EXPECT_TRUE(batch.settled());
   EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 1000u);
   {
     const FakeProgram second(scheduler, "batch");
-    EXPECT_TRUE(ipc::is_settled(batch.mode())) << "they have the same SMs in common";
+    EXPECT_TRUE(batch.settled()) << "they have the same SMs in common";
     scheduler.set_options({.settled_ahead = std::chrono::seconds(1), .reserve_by_parts = false}, 2);
-    EXPECT_FALSE(ipc::is_settled(batch.mode()));
+    EXPECT_FALSE(batch.settled());
     scheduler.set_options({.settled_ahead = std::chrono::seconds(1)}, 2);
     scheduler.remove(*second.client, 2);
   }
-  EXPECT_TRUE(ipc::is_settled(batch.mode()));
+  EXPECT_TRUE(batch.settled());
+  scheduler.set_options({.always_preemptible = true, .settled_ahead = std::chrono::seconds(1)}, 3);
+  EXPECT_EQ(batch.mode(), ipc::Mode::workers);
+  EXPECT_TRUE(batch.settled()) << "as for graphs, which keep their form";
   scheduler.set_options({.settled_ahead = std::chrono::milliseconds(5)}, 3);
   EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 5u);
 }

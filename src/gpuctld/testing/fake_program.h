@@ -40,6 +40,7 @@ struct FakeProgram {
   std::uint32_t guaranteed(std::size_t slot = 0) const { return ipc::load(stub->guaranteed_sms[slot]); }
   bool memory_limited() const { return (ipc::load(stub->grant[0].flags) & ipc::kMemoryLimited) != 0; }
   bool alone(std::size_t slot = 0) const { return (ipc::load(stub->grant[slot].flags) & ipc::kAlone) != 0; }
+  bool settled() const { return (ipc::load(stub->grant[0].flags) & ipc::kSettled) != 0; }
   ipc::Mode mode() const { return ipc::mode_of(ipc::load(stub->grant[0].flags)); }
   std::uint32_t epoch(std::size_t slot = 0) const { return ipc::load(stub->grant[slot].epoch); }
   void demand(std::uint32_t sms, std::size_t slot = 0) { ipc::store(stub->usage[slot].demand, sms); }

@@ -169,6 +169,7 @@ Result<void> Client::attach(const std::string& slice) {
   std::unique_lock lock(mutex_);
   std::string previous = std::exchange(introduction_.slice, slice);
   wanted_ = true;
+  if (introduction_.command.empty()) introduction_.command = own_command_line();
   if (!started_) return {};
   connection_.reset();
   Result<void> attached = connect_locked(stub() != nullptr);

@@ -57,7 +57,7 @@ ipc::Mode GrantView::mode() const {
 
 std::chrono::milliseconds GrantView::ahead_when_settled() const {
   const ipc::Stub* stub = Client::get().stub();
-  if (!stub || !grant() || !ipc::is_settled(mode())) return {};
+  if (!stub || !grant() || (ipc::load(grant()->flags) & ipc::kSettled) == 0) return {};
   return std::chrono::milliseconds(std::min(ipc::load(stub->settled_ahead_ms), ipc::kMostSettledAheadMs));
 }
 

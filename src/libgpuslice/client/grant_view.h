@@ -37,7 +37,7 @@ class GrantView {
   /// How its kernels run; Mode::workers without a daemon.
   gpuctl::ipc::Mode mode() const;
   /// How far ahead of the GPU a program may be with kernels that cannot be evicted because its grant is settled
-  /// (ipc::is_settled); 0: the grant may shrink at any time.
+  /// (ipc::kSettled); 0: the grant may shrink at any time.
   std::chrono::milliseconds ahead_when_settled() const;
   /// The SMs of kernels that are confined by SM number. All of the device's: they are not confined.
   struct Part {

@@ -1,6 +1,7 @@
 // The launch path: everything between the program's launch call and the driver's. It makes no system call while the
 // agent is awake and no policy for jobs is in force. It makes one set of allocations per launch.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "libgpuslice/base/clock.h"
@@ -100,6 +101,11 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   }
   // A kernel that takes more of an SM than those before it must not begin before the daemon knows of it.
   if (first || (view().mode() == ipc::Mode::capacity && state_.book.needs().gained() != gained)) state_.usage.publish();
+  if (first) {
+    // The daemon takes SMs from who had no demand, and looks at the demand once more: one of the two sees the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    launch.args.range = state_.limits.allowed(stream, launch);
+  }
   if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);
   set_workers(launch.args, workers_for(launch, allowed), allowed == view().sms());

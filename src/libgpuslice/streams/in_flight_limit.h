@@ -4,7 +4,7 @@
 // depends on what may happen to the grant:
 // - under a policy for jobs each decision waits for it, so it is small;
 // - where the grant may shrink at any time it is larger, and the GPU's priorities serve who waits;
-// - where the grant is settled (ipc::is_settled) nobody waits for it, so it is as long as the administrator says.
+// - where the grant is settled (ipc::kSettled) nobody waits for it, so it is as long as the administrator says.
 //
 // The unit is the mark, an event after every so many launches. Before the launches after a mark, the program waits
 // until an earlier mark is reached. This class says which one.
