@@ -46,7 +46,7 @@ Action declare_explain(Arguments& arguments) {
     for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
     context.out << '\n';
     if (explained->kernels.empty()) {
-      context.out << "no kernel has been launched yet\n";
+      context.out << "no kernel is shown: none was reported yet, or its user's are not for you\n";
     } else {
       for (const std::string& line : kernel_table(std::move(explained->kernels), explained->client).lines())
         context.out << line << '\n';

@@ -61,7 +61,8 @@ Action declare_monitor(Arguments& arguments) {
         return usage("--seconds: '" + options->seconds + "' is not a number of seconds up to 1000000");
       until = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::llround(*seconds * 1000));
     }
-    std::ofstream file(options->record, std::ios::binary);
+    // What is there stays until there is something to take its place.
+    std::ofstream file(options->record, std::ios::binary | std::ios::app);
     if (!file) return usage("--record: " + options->record + ": " + std::strerror(errno));
     const auto status = ask(context, "GetStatus");
     if (!status) return status.error();
@@ -98,6 +99,7 @@ Action declare_monitor(Arguments& arguments) {
                                       [&](const ipc::Device& device) { return device.index == launch.device; });
       if (place != devices->end()) launch.device = place - devices->begin();
     }
+    file = std::ofstream(options->record, std::ios::binary);
     file << to_workload(launches, devices->size(), sms) << std::flush;
     if (!file) return usage("--record: " + options->record + ": cannot be written");
     if (context.json)

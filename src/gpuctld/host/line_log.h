@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/one_line.h"
+
 namespace gpuctl::daemon {
 
 class LineLog {
@@ -26,7 +28,7 @@ class LineLog {
   static constexpr std::size_t kMost = PIPE_BUF;
 
   bool put(const std::string& line) const {
-    const std::string text = (before_ + line).substr(0, kMost - 1) + "\n";
+    const std::string text = (before_ + one_line(line)).substr(0, kMost - 1) + "\n";
     pollfd room{fd_, POLLOUT, 0};
     return ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 &&
            ::write(fd_, text.data(), text.size()) == static_cast<ssize_t>(text.size());

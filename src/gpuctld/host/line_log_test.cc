@@ -22,6 +22,10 @@ TEST(LineLog, APipeThatNobodyReadsIsNotWaitedFor) {
   text.resize(static_cast<std::size_t>(size));
   EXPECT_TRUE(text.starts_with("d: ")) << text;
   EXPECT_TRUE(text.ends_with(" lines were left out, because nobody read the log\nd: more\n")) << text;
+  log.write("a name\x1b[31m");
+  text.resize(100);
+  text.resize(static_cast<std::size_t>(::read(ends[0], text.data(), text.size())));
+  EXPECT_EQ(text, "d: a name [31m\n") << "nothing that steers a terminal";
   log.write(std::string(10'000, 'y'));
   text.resize(10'000);
   EXPECT_EQ(::read(ends[0], text.data(), text.size()), PIPE_BUF);

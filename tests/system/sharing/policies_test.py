@@ -121,6 +121,9 @@ class Policies(instance.SystemTest):
         for result in self.gpuctl_json("simulate", trace, "--policy", "frs,fcfs"):
             self.assertEqual(result["launches"], launches)
             self.assertGreaterEqual(result["antt"], 1)
+        nothing = self.gpuctl("monitor", "--record", trace, "--seconds", 0.1, check=False)
+        self.assertEqual(nothing.returncode, 1, nothing.stderr)
+        self.assertEqual(trace.read_text(), text, "what was there stays")
 
     def test_what_is_not_a_policy_is_refused(self):
         self.start_daemon()
