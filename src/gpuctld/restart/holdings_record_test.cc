@@ -29,7 +29,8 @@ class Record : public testing::Test {
     return {};
   }
   std::uint32_t recorded_sms(const std::string& slice) const {
-    for (const Holding& holding : understand_holdings(text_).value().attached)
+    const auto recorded = understand_holdings(text_).value();
+    for (const Holding& holding : recorded.attached)
       if (holding.slice == slice) return holding.promise.sms;
     return 0;
   }
@@ -151,7 +152,8 @@ TEST_F(Record, NoMoreMemoryThanTheLimitIsRecordedAltogether) {
     EXPECT_TRUE(hold(one, static_cast<std::uint64_t>(first) * kMiB));
     EXPECT_TRUE(hold(two, static_cast<std::uint64_t>(second) * kMiB));
     std::uint64_t sum = 0;
-    for (const Holding& holding : understand_holdings(text_).value().attached) sum += holding.promise.memory;
+    const auto recorded = understand_holdings(text_).value();
+    for (const Holding& holding : recorded.attached) sum += holding.promise.memory;
     EXPECT_GE(sum, static_cast<std::uint64_t>(first + second) * kMiB);
     EXPECT_LE(sum, 640 * kMiB);
   }
