@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 
 #include <atomic>
-#include <cstring>
 
 #include "gpuctld/testing/manager_fixture.h"
+#include "gpuctld/testing/pass_along.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -155,21 +155,7 @@ TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
   if (child == 0) {  // connects by itself, so that the credentials are its own, and hands out a copy of the connection
     FakeProgram program(connect(), "batch");
     program.demand(132);
-    const int fd = program.connection.fd();
-    char byte = 0;
-    iovec data{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    ::sendmsg(pair[1], &message, 0);
+    pass_along(pair[1], std::string_view("", 1), program.connection.fd());
     for (;;) ::pause();
   }
   EXPECT_TRUE(eventually([&] { return stays.granted() == 62; }));

@@ -8,7 +8,10 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "gpuctld/testing/pass_along.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -36,21 +39,7 @@ class Lingers {
   }
   /// From now on it is only where it is passed to.
   void pass_along(int connection, int flags = 0) {
-    char byte = 0;
-    iovec data{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int fd = socket_.get();
-    std::copy_n(reinterpret_cast<const char*>(&fd), sizeof fd, reinterpret_cast<char*>(CMSG_DATA(header)));
-    EXPECT_EQ(::sendmsg(connection, &message, MSG_NOSIGNAL | flags), 1);
+    EXPECT_EQ(daemon::pass_along(connection, std::string_view("", 1), socket_.get(), flags), 1);
     socket_.reset();
   }
   /// Whether it is open no longer: its other end sees that.

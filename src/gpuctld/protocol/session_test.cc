@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/listen_socket.h"
 #include "gpuctld/protocol/varlink_server.h"
+#include "gpuctld/testing/pass_along.h"
 #include "ipc/connection.h"
 
 namespace gpuctl::daemon {
@@ -156,22 +156,10 @@ TEST_F(SessionTest, WhatAPeerPassesIsNotReceived) {
     settle();
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe2(pipe.data(), O_NONBLOCK), 0);
-    iovec data{const_cast<char*>(kOneway.data()), kOneway.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &pipe[1], sizeof(int));
     served_.clear(), closed_ = 0;
     send(peer, kOneway);
     EXPECT_EQ(served_.size(), 1u);
-    ASSERT_EQ(::sendmsg(peer.fd(), &message, MSG_NOSIGNAL | flags), std::ssize(kOneway));
+    ASSERT_EQ(pass_along(peer.fd(), kOneway, pipe[1], flags), std::ssize(kOneway));
     ::close(pipe[1]);
     char byte = 0;
     while (::read(pipe[0], &byte, 1) < 0) settle();  // until nobody has the other end any more
