@@ -30,7 +30,7 @@ class Lingers {
     EXPECT_EQ(::listen(listener.get(), 1), 0);
     EXPECT_EQ(::getsockname(listener.get(), any, &size), 0);
     socket_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-    ::connect(socket_.get(), any, size);
+    static_cast<void>(::connect(socket_.get(), any, size));
     other_.reset(::accept(listener.get(), nullptr, nullptr));
     const std::string much(1 << 16, 'x');
     while (::send(socket_.get(), much.data(), much.size(), MSG_NOSIGNAL) > 0) continue;
