@@ -1,7 +1,6 @@
 """What the daemon says of launches that ended (Record), while programs run."""
 
 import contextlib
-import json
 import threading
 
 from .client import Varlink
@@ -16,8 +15,7 @@ class Recording:
         self.launches, self.lost, self.replies = [], 0, 0
         self.news = threading.Condition()
         self.stream = Varlink(socket_path)
-        request = {"method": "io.gpuctl.Record", "parameters": {}, "more": True}
-        self.stream.socket.sendall(json.dumps(request).encode() + b"\0")
+        self.stream.send("Record", {}, more=True)
         self.take()
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()

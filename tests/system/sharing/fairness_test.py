@@ -1,6 +1,5 @@
 """ANTT, DNTT and STP while programs run: what the daemon says follows from the launches that it records."""
 
-import json
 import math
 import statistics
 import sys
@@ -63,9 +62,7 @@ class Fairness(instance.SystemTest):
         """A stream of what ends from now on."""
         stream = Varlink(self.socket, instance.PATIENCE_S)
         self.addCleanup(stream.close)
-        stream.socket.sendall(
-            json.dumps({"method": "io.gpuctl.Record", "parameters": {}, "more": True}).encode() + b"\0"
-        )
+        stream.send("Record", {}, more=True)
         self.assertEqual(stream.receive()["parameters"], {"launches": [], "lost": 0})
         return stream
 

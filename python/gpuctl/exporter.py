@@ -1,0 +1,199 @@
+"""Metrics of gpuctl for Prometheus, in the classic and in the OpenMetrics text format, whichever the scraper asks for.
+
+    gpuctl-exporter --listen 127.0.0.1:9836
+
+Each scrape asks gpuctld once. docs/metrics.md has the names; a test compares it with what is exported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from .daemon import Daemon, connect, default_socket
+from .errors import Error
+from .model import Client, Device, Slice, Snapshot, Status
+
+PORT = 9836
+GPU = ["gpu", "UUID"]  # as DCGM's exporter has them, so that both can be joined
+
+
+class GpuctlCollector(Collector):
+    """What gpuctld says at the moment of a scrape. Any thread; scrapes follow each other."""
+
+    def __init__(self, socket: str):
+        self._socket = socket
+        self._lock = threading.Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        return []  # names depend on the daemon; nothing is asked before the first scrape
+
+    def collect(self) -> Iterator[Metric]:
+        with self._lock:
+            try:
+                with connect(self._socket) as daemon:
+                    metrics = list(_metrics(daemon))
+            except Error as error:
+                print(f"gpuctl-exporter: {error}", file=sys.stderr, flush=True)
+                metrics = []
+        up = GaugeMetricFamily("gpuctl_up", "Whether gpuctld answered this scrape")
+        up.add_metric([], 1 if metrics else 0)
+        yield up
+        yield from metrics
+
+
+def _metrics(daemon: Daemon) -> Iterator[Metric]:
+    status, now = daemon.status(), daemon.snapshot()
+    yield from _of_daemon(status)
+    yield from _of_devices(now.devices)
+    yield from _of_settings(now.slices)
+    yield from _of_use(now)
+
+
+def _of_daemon(status: Status) -> Iterator[Metric]:
+    yield InfoMetricFamily("gpuctl_build", "The running gpuctld", {"version": status.version})
+    yield _gauge("gpuctl_uptime_seconds", "Since gpuctld started", [], [([], status.uptime_s)])
+    yield _gauge("gpuctl_notes", "Lines that `gpuctl status` warns with", [], [([], len(status.notes))])
+
+
+def _of_devices(devices: Sequence[Device]) -> Iterator[Metric]:
+    info = InfoMetricFamily(
+        "gpuctl_gpu",
+        'A GPU; mode is "time-sliced" where programs take turns because MPS does not run',
+        labels=GPU,
+    )
+    for one in devices:
+        info.add_metric(_gpu(one), {"model": one.name, "kind": one.kind, "mode": one.mode})
+    yield info
+    yield _gauge("gpuctl_gpu_sms", "SMs of the GPU", GPU, [(_gpu(one), one.sms) for one in devices])
+    yield _gauge(
+        "gpuctl_gpu_memory_bytes", "Memory of the GPU", GPU, [(_gpu(one), one.memory_bytes) for one in devices]
+    )
+
+
+def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
+    def setting(name: str, help: str, values: Iterable[tuple[str, float | None]]) -> Metric:
+        present = [([path], value) for path, value in values if value is not None]
+        return _gauge(f"gpuctl_slice_{name}", help, ["slice"], present)
+
+    yield setting("reserve_sms", "SMs of each GPU that are reserved", ((one.path, one.reserve) for one in slices))
+    yield setting("max_sms", "SMs of each GPU at most; absent: no limit", ((one.path, one.max) for one in slices))
+    yield setting("weight", "Weight among its siblings", ((one.path, one.weight) for one in slices))
+    yield setting("priority", "Greater goes first", ((one.path, one.priority) for one in slices))
+    yield setting(
+        "memory_max_bytes",
+        "Memory of each GPU at most; absent: no limit",
+        ((one.path, one.memory_max) for one in slices),
+    )
+
+
+def _of_use(now: Snapshot) -> Iterator[Metric]:
+    def of_slice(name: str, help: str, values: Iterable[tuple[str, float]]) -> Metric:
+        return _gauge(f"gpuctl_slice_{name}", help, ["slice"], [([path], value) for path, value in values])
+
+    slices = now.slices
+    yield of_slice("granted_sms", "SMs granted, the most of any GPU", ((one.path, one.granted) for one in slices))
+    yield of_slice("demand_sms", "SMs it could use, the most of any GPU", ((one.path, one.demand) for one in slices))
+    yield of_slice("programs", "Programs that run directly in it", ((one.path, one.clients) for one in slices))
+    yield _counter(
+        "gpuctl_slice_faults",
+        "Times that the driver broke a context of a program in it",
+        ["slice"],
+        [([one.path], one.faults) for one in slices],
+    )
+    yield _counter(
+        "gpuctl_slice_ended_programs",
+        "Programs in it and below it that have ended",
+        ["slice"],
+        [([one.path], one.ended) for one in slices],
+    )
+    launches, evictions = _since_the_start(now, "launches"), _since_the_start(now, "evictions")
+    yield _counter("gpuctl_slice_launches", "Launches in it and below it", ["slice"], launches)
+    yield _counter(
+        "gpuctl_slice_evictions", "Running kernels in it and below it that gave SMs back", ["slice"], evictions
+    )
+    yield _gauge(
+        "gpuctl_slice_memory_bytes", "Device memory that it and what is below it hold", ["slice", *GPU], _memory(now)
+    )
+
+
+def _since_the_start(now: Snapshot, what: str) -> list[tuple[list[str], float]]:
+    """Of programs that have ended, and of those that run."""
+    return [
+        ([one.path], getattr(one, f"ended_{what}") + sum(getattr(use, what) for c in _in(now, one) for use in c.usage))
+        for one in now.slices
+    ]
+
+
+def _memory(now: Snapshot) -> list[tuple[list[str], float]]:
+    held: list[tuple[list[str], float]] = []
+    for one in now.slices:
+        for device in now.devices:
+            of_device = [use.memory for c in _in(now, one) for use in c.usage if use.device == device.index]
+            held.append(([one.path, *_gpu(device)], sum(of_device)))
+    return held
+
+
+def _in(now: Snapshot, one: Slice) -> list[Client]:
+    """The programs in a slice and below it."""
+    below = "" if one.path == "/" else one.path + "/"
+    return [c for c in now.clients if c.slice == one.path or c.slice.startswith(below)]
+
+
+def _gpu(device: Device) -> list[str]:
+    return [str(device.index), device.uuid]
+
+
+def _gauge(name: str, help: str, labels: list[str], samples: Iterable[tuple[list[str], float]]) -> Metric:
+    family = GaugeMetricFamily(name, help, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def _counter(name: str, help: str, labels: list[str], samples: Iterable[tuple[list[str], float]]) -> Metric:
+    family = CounterMetricFamily(name, help, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or not 0 <= int(port) < 65536:
+        raise argparse.ArgumentTypeError(f"'{text}' is not HOST:PORT, such as 127.0.0.1:{PORT}")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="gpuctl-exporter", description="Metrics of gpuctl for Prometheus.")
+    parser.add_argument(
+        "--listen",
+        type=_address,
+        default=("127.0.0.1", PORT),
+        metavar="HOST:PORT",
+        help=f"where to serve /metrics (127.0.0.1:{PORT}); port 0: any free one, which is printed",
+    )
+    parser.add_argument("--socket", default=default_socket(), help="gpuctld's socket (GPUCTL_SOCKET)")
+    options = parser.parse_args()
+    registry = CollectorRegistry()
+    registry.register(GpuctlCollector(options.socket))
+    host, port = options.listen
+    try:
+        server, thread = start_http_server(port, addr=host, registry=registry)
+    except OSError as error:
+        print(f"gpuctl-exporter: cannot listen at {host}:{port}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    print(f"http://{host}:{server.server_port}/metrics", flush=True)
+    thread.join()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

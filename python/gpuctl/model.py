@@ -1,0 +1,145 @@
+"""What gpuctld says, as values. io.gpuctl(7) says what each field means. A field of a newer daemon that is not here is
+left out; one that an older daemon does not say has its default."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def read(kind: type[T], said: dict[str, Any]) -> T:
+    """One of the types below, from what the daemon said."""
+    names = {one.name for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in said.items() if name in names})
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU. mode: "mps" (programs side by side), "time-sliced" (by turns) or "software"."""
+
+    index: int = 0
+    name: str = ""
+    uuid: str = ""
+    kind: str = ""
+    sms: int = 0
+    memory_bytes: int = 0
+    mode: str = ""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A node of the tree: its settings, what is in force of them (effective_...), and what it has now."""
+
+    path: str = ""
+    reserve: int = 0
+    reserve_mode: str = ""
+    reserve_hold_ms: int = 0
+    max: int | None = None
+    weight: int = 100
+    priority: int = 0
+    memory_max: int | None = None
+    policy: str = ""
+    owner_uid: int = 0
+    owner_gid: int = -1
+    granted: int = 0
+    demand: int = 0
+    clients: int = 0
+    faults: int = 0
+    ended: int = 0
+    ended_launches: int = 0
+    ended_evictions: int = 0
+    effective_reserve: int | None = None
+    effective_reserve_mode: str | None = None
+    effective_max: int | None = None
+    effective_priority: int | None = None
+    effective_memory_max: int | None = None
+
+
+@dataclass(frozen=True)
+class ClientUsage:
+    """A program on one GPU. Counters start with the program."""
+
+    device: int = 0
+    granted: int = 0
+    demand: int = 0
+    holding: int = 0
+    outstanding: int = 0
+    launches: int = 0
+    block_tasks: int = 0
+    evictions: int = 0
+    evict_us_last: float = 0
+    evict_us_mean: float = 0
+    evict_us_max: float = 0
+    busy_us: int = 0
+    memory: int = 0
+    in_force: str = ""
+    mode: str = ""
+    shared_sms: int = 0
+    common_sms: int = 0
+    sms_told: int = 0
+    mps_sms: int = 0
+    priority_rank: int = 0
+    priorities: int = 1
+    time_slice: str = ""
+    time_slice_us: int = 0
+    channel_groups: int = 0
+    latency_us_last: float = 0
+    latency_us_log2: list[int] = field(default_factory=list)
+    evict_us_log2: list[int] = field(default_factory=list)
+    streams: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A program in a slice. `usage` has an entry for each GPU that it sees."""
+
+    pid: int = 0
+    uid: int = 0
+    command: str = ""
+    slice: str = ""
+    state: str = ""
+    usage: list[ClientUsage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Status:
+    """The daemon itself."""
+
+    version: str = ""
+    devices: list[Device] = field(default_factory=list)
+    slices: int = 0
+    clients: int = 0
+    uptime_s: int = 0
+    notes: list[str] = field(default_factory=list)
+    faults: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All of it at one instant (time_ns, of CLOCK_MONOTONIC)."""
+
+    time_ns: int = 0
+    devices: list[Device] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
+    clients: list[Client] = field(default_factory=list)
+
+
+def read_client(said: dict[str, Any]) -> Client:
+    client = read(Client, said)
+    return dataclasses.replace(client, usage=[read(ClientUsage, one) for one in said.get("usage", [])])
+
+
+def read_status(said: dict[str, Any]) -> Status:
+    return dataclasses.replace(read(Status, said), devices=[read(Device, one) for one in said.get("devices", [])])
+
+
+def read_snapshot(said: dict[str, Any]) -> Snapshot:
+    return Snapshot(
+        time_ns=said.get("time_ns", 0),
+        devices=[read(Device, one) for one in said.get("devices", [])],
+        slices=[read(Slice, one) for one in said.get("slices", [])],
+        clients=[read_client(one) for one in said.get("clients", [])],
+    )

@@ -1,0 +1,60 @@
+"""One connection to gpuctld: Varlink, which is JSON over a Unix socket (io.gpuctl(7))."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import struct
+from typing import Any
+
+
+class Varlink:
+    """Calls, and replies as they arrive, with the file descriptors they carry. One thread at a time."""
+
+    def __init__(self, path: str | os.PathLike[str], patience_s: float = 30):
+        self.socket = socket.socket(socket.AF_UNIX)
+        # Where the socket's queue is full, connecting waits for a place. With Python's timeout it would fail at once.
+        seconds, rest = divmod(patience_s, 1)
+        timeout = struct.pack("ll", int(seconds), int(rest * 1e6))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+        try:
+            self.socket.connect(os.fspath(path))
+            self.socket.settimeout(patience_s)
+        except OSError:
+            self.socket.close()
+            raise
+        self.fds: list[int] = []
+        self.buffer = b""
+
+    def send(self, method: str, parameters: dict[str, Any], more: bool = False) -> None:
+        message: dict[str, Any] = {"method": f"io.gpuctl.{method}", "parameters": parameters}
+        if more:
+            message["more"] = True
+        self.socket.sendall(json.dumps(message).encode() + b"\0")
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """The whole reply, also if it is an error."""
+        self.send(method, parameters)
+        return self.receive()
+
+    def receive(self) -> dict[str, Any]:
+        """The next reply. Raises EOFError if the daemon closed the connection."""
+        while b"\0" not in self.buffer:
+            data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
+            if not data:
+                raise EOFError
+            for level, kind, content in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    self.fds += array.array("i", content[: len(content) - len(content) % 4])
+            self.buffer += data
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        reply: dict[str, Any] = json.loads(message)
+        return reply
+
+    def close(self) -> None:
+        for fd in self.fds:
+            os.close(fd)
+        self.fds.clear()
+        self.socket.close()

@@ -1,0 +1,198 @@
+"""What gpuctl-exporter serves: as docs/metrics.md says, and to a real Prometheus where there is one."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import unittest
+import urllib.parse
+import urllib.request
+
+from tests.system.harness import instance
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs/metrics.md"
+RULES = ROOT / "share/prometheus/gpuctl.rules.yml"
+DASHBOARD = ROOT / "share/grafana/gpuctl.json"
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+
+
+def has_client(python):
+    return subprocess.run([python, "-c", "import prometheus_client"], capture_output=True).returncode == 0
+
+
+# Debian's Python has the library from a package; another one may have it too.
+PYTHON = next((one for one in ("/usr/bin/python3", sys.executable) if os.path.exists(one) and has_client(one)), None)
+
+
+def documented():
+    """Names as the page has them, with their types."""
+    return dict(re.findall(r"^\| `(gpuctl_\w+)` \| (\w+) \|", PAGE.read_text(), re.MULTILINE))
+
+
+def used(text):
+    """Names of our metrics in an expression."""
+    return set(re.findall(r"\bgpuctl_\w+", text))
+
+
+class Pages(unittest.TestCase):
+    def test_alerts_use_what_is_exported_and_each_has_its_runbook(self):
+        text = RULES.read_text()
+        expressions = " ".join(re.findall(r"expr: (.*)", text))
+        self.assertLessEqual(used(expressions), set(documented()))
+        alerts = re.findall(r"alert: (\w+)", text)
+        self.assertEqual(re.findall(r"runbook_url: docs/metrics.md#(\w+)", text), [name.lower() for name in alerts])
+        self.assertEqual(re.findall(r"^### (\w+)", PAGE.read_text(), re.MULTILINE), alerts)
+
+    def test_the_dashboard_uses_what_is_exported(self):
+        board = json.loads(DASHBOARD.read_text())
+        expressions = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+        self.assertGreater(len(expressions), 5)
+        self.assertLessEqual(used(" ".join(expressions)), set(documented()))
+
+
+@unittest.skipIf(PYTHON is None, "no Python with prometheus_client (Debian: python3-prometheus-client)")
+class Exporter(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--priority", 7)
+        self.gpuctl("create-slice", "batch", "--max", 4, "--memory-max", "1G")
+        self.gpuctl("create-slice", "batch/below")
+        self.exporter = subprocess.Popen(
+            [PYTHON, "-m", "gpuctl.exporter", "--listen", "127.0.0.1:0"],
+            env={**self.env, "PYTHONPATH": str(ROOT / "python")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(self.end_exporter)
+        self.url = self.exporter.stdout.readline().strip()
+
+    def end_exporter(self):
+        self.exporter.kill()
+        self.exporter.communicate()
+
+    def get(self, accept="text/plain"):
+        with urllib.request.urlopen(urllib.request.Request(self.url, headers={"Accept": accept}), timeout=60) as reply:
+            return reply.headers["Content-Type"], reply.read().decode()
+
+    def values(self):
+        samples = re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", self.get()[1], re.MULTILINE)
+        return {(name, labels.replace('"', "")): float(value) for name, labels, value in samples}
+
+    def test_what_is_exported_is_documented(self):
+        """With a program, so that nothing is left out."""
+        program = self.start_program("batch")
+        self.addCleanup(program.kill)
+        _, text = self.get(OPEN_METRICS)
+        exported = {}
+        for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
+            exported[name + {"counter": "_total", "info": "_info"}.get(kind, "")] = kind
+        self.assertEqual(exported, documented())
+        labels = dict(re.findall(r"^(gpuctl_\w+)\{(.*)\} ", text, re.MULTILINE))
+        for name, of_page in re.findall(r"^\| `(gpuctl_\w+)` \| \w+ \| (.*?) \|", PAGE.read_text(), re.MULTILINE):
+            said = re.findall(r"(\w+)=", labels.get(name, ""))
+            self.assertCountEqual(said, re.findall(r"`(\w+)`", of_page), name)
+
+    def start_program(self, name):
+        program = self.start_bench(name, "work", "--blocks", 8, "--seconds", 600)
+        instance.wait_until(lambda: self.clients(name), "it to be there")
+        return program
+
+    def test_both_formats(self):
+        kind, text = self.get()
+        self.assertTrue(kind.startswith("text/plain"), kind)
+        self.assertIn("# TYPE gpuctl_slice_launches_total counter", text)
+        kind, text = self.get(OPEN_METRICS)
+        self.assertTrue(kind.startswith("application/openmetrics-text"), kind)
+        self.assertTrue(text.endswith("# EOF\n"))
+
+    def test_values(self):
+        program = self.start_program("batch/below")
+        instance.wait_until(lambda: self.usage("batch/below", program.pid)["launches"] > 3, "some launches")
+        values = self.values()
+        self.assertEqual(values["gpuctl_up", ""], 1)
+        self.assertEqual(values["gpuctl_slice_reserve_sms", "slice=ls"], 2)
+        self.assertEqual(values["gpuctl_slice_priority", "slice=ls"], 7)
+        self.assertEqual(values["gpuctl_slice_max_sms", "slice=batch"], 4)
+        self.assertNotIn(("gpuctl_slice_max_sms", "slice=ls"), values)
+        self.assertEqual(values["gpuctl_slice_memory_max_bytes", "slice=batch"], 1 << 30)
+        self.assertEqual(values["gpuctl_slice_programs", "slice=batch"], 0)
+        self.assertEqual(values["gpuctl_slice_programs", "slice=batch/below"], 1)
+        self.assertGreater(values["gpuctl_slice_launches_total", "slice=batch"], 3, "what is below counts")
+        held = {labels: value for (name, labels), value in values.items() if name == "gpuctl_slice_memory_bytes"}
+        self.assertGreater(next(v for labels, v in held.items() if "slice=batch," in labels + ","), 0)
+        program.stop()
+        instance.wait_until(lambda: self.values()["gpuctl_slice_ended_programs_total", "slice=batch"] == 1, "its end")
+        after = self.values()
+        before = values["gpuctl_slice_launches_total", "slice=batch"]
+        self.assertGreaterEqual(after["gpuctl_slice_launches_total", "slice=batch"], before, "a counter never falls")
+
+    def test_without_a_daemon_it_says_so(self):
+        self.daemon.kill()
+        self.assertEqual(self.values(), {("gpuctl_up", ""): 0})
+        self.start_daemon()
+        self.assertEqual(self.values()["gpuctl_up", ""], 1)
+
+    @unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
+    def test_promtool_has_nothing_to_say(self):
+        for command, given in (
+            (["check", "metrics"], self.get()[1]),
+            (["check", "rules", str(RULES)], None),
+        ):
+            done = subprocess.run(["promtool", *command], input=given, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    @unittest.skipIf(shutil.which("prometheus") is None, "no prometheus (Debian: prometheus)")
+    def test_a_prometheus_scrapes_it_and_its_alerts_fire(self):
+        config = self.scratch / "prometheus.yml"
+        config.write_text(
+            "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+            f"rule_files: ['{RULES}']\n"
+            "scrape_configs:\n  - job_name: gpuctl\n    static_configs: "
+            f"[{{targets: ['{urllib.parse.urlsplit(self.url).netloc}']}}]\n"
+        )
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        server = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={self.scratch / 'tsdb'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+
+        def ask(path):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as reply:
+                    return json.load(reply)["data"]
+            except OSError:
+                return None
+
+        def value(expression):
+            said = ask("query?" + urllib.parse.urlencode({"query": expression}))
+            return said["result"][0]["value"][1] if said and said["result"] else None
+
+        instance.wait_until(lambda: value('gpuctl_slice_reserve_sms{slice="ls"}') == "2", "the first scrape")
+        self.assertEqual(value("up{job='gpuctl'}"), "1")
+        self.daemon.kill()
+        instance.wait_until(
+            lambda: any(
+                one["labels"]["alertname"] == "GpuctlDown" for one in (ask("alerts") or {"alerts": []})["alerts"]
+            ),
+            "the alert to be pending",
+        )
+
+
+if __name__ == "__main__":
+    instance.main()

@@ -1,0 +1,93 @@
+"""The Python package gpuctl: it says and does what the interface has."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import unittest
+
+import bench.lab.client  # noqa: F401 - where the package is
+import gpuctl
+from gpuctl import model
+from tests.system.harness import instance
+
+INTERFACE = instance.pathlib.Path(__file__).resolve().parents[3] / "src/ipc/io.gpuctl.varlink"
+
+
+def fields_of(name):
+    """Of a type of the interface: the names of its fields."""
+    text = "".join(line for line in INTERFACE.read_text().splitlines(True) if not line.startswith("#"))
+    body = re.search(rf"^type {name} \((.*?)\n\)", text, re.MULTILINE | re.DOTALL).group(1)
+    return re.findall(r"^\s*(\w+):", body, re.MULTILINE)
+
+
+class Model(unittest.TestCase):
+    def test_has_each_field_of_the_interface(self):
+        for name in ("Device", "Slice", "ClientUsage", "Client"):
+            with self.subTest(name):
+                self.assertEqual([one.name for one in dataclasses.fields(getattr(model, name))], fields_of(name))
+
+    def test_a_field_of_a_newer_daemon_is_left_out_and_one_that_an_older_one_lacks_has_its_default(self):
+        self.assertEqual(model.read(model.Device, {"index": 3, "colour": "red"}), model.Device(index=3))
+
+
+class Package(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon()
+        self.env["PATH"] = f"{instance.GPUCTL.parent}:{os.environ['PATH']}"
+        self.daemon_there = gpuctl.connect(self.socket)
+        self.addCleanup(self.daemon_there.close)
+
+    def test_slices(self):
+        there = self.daemon_there
+        batch = there.create("batch", max=4, weight=50)
+        self.assertEqual((batch.get().max, batch.get().weight), (4, 50))
+        self.assertEqual(batch.set(max=6).max, 6)
+        self.assertIsNone(batch.set(max=None, memory_max=1 << 30).max)
+        self.assertEqual([one.path for one in there.slices()], ["/", "batch"])
+        self.assertEqual(batch.set(memory_max=None).memory_max, None)
+        batch.delete()
+        self.assertEqual([one.path for one in there.snapshot().slices], ["/"])
+        self.assertEqual([device.sms for device in there.status().devices], [instance.SMS])
+
+    def test_what_is_refused_says_what_and_why(self):
+        with self.assertRaises(gpuctl.Refused) as refused:
+            self.daemon_there.slice("none")
+        self.assertEqual((refused.exception.name, refused.exception.parameters), ("NoSuchSlice", {"path": "none"}))
+        with self.assertRaisesRegex(gpuctl.Refused, "weight"):
+            self.daemon_there.create("batch", weight=0)
+        self.assertEqual([one.path for one in self.daemon_there.slices()], ["/"])
+
+    def test_no_daemon(self):
+        with self.assertRaisesRegex(gpuctl.Unreachable, "nowhere"):
+            gpuctl.connect(self.scratch / "nowhere")
+        self.daemon.kill()
+        with self.assertRaises(gpuctl.Unreachable):
+            self.daemon_there.status()
+
+    def test_a_temporary_slice_and_a_program_in_it(self):
+        with self.daemon_there.temporary("job", max=2) as job:
+            done = job.run(
+                [instance.BENCH, "run", "work", "--blocks", "8", "--count", "4"],
+                env=self.env,
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+            self.assertIn(b"4 launches", done.stdout)
+            running = job.start(
+                [instance.BENCH, "run", "work", "--blocks", "8", "--seconds", "600"],
+                env=self.env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            self.addCleanup(running.wait)
+            instance.wait_until(job.clients, "the program to be there")
+            (client,) = job.clients()
+            self.assertEqual((client.pid, client.slice, len(client.usage)), (running.pid, "job", 1))
+        running.wait(instance.PATIENCE_S)
+        self.assertEqual([one.path for one in self.daemon_there.slices()], ["/"])
+
+
+if __name__ == "__main__":
+    instance.main()
