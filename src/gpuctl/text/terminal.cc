@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
@@ -36,7 +37,18 @@ Terminal::Terminal() {
   const sigset_t set = our_signals();
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (::tcgetattr(STDIN_FILENO, &saved_) == 0) {
+  keyboard_ = ::tcgetattr(STDIN_FILENO, &saved_) == 0;
+  enter();
+}
+
+Terminal::~Terminal() {
+  leave();
+  const sigset_t set = our_signals();
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void Terminal::enter() {
+  if (keyboard_) {
     termios mode = saved_;
     mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     mode.c_cc[VMIN] = 0;
@@ -46,11 +58,15 @@ Terminal::Terminal() {
   show(kEnter);
 }
 
-Terminal::~Terminal() {
+void Terminal::leave() {
   show(kLeave);
   if (keyboard_) ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_);
-  const sigset_t set = our_signals();
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void Terminal::suspend() {
+  leave();
+  ::raise(SIGSTOP);
+  enter();
 }
 
 Terminal::Size Terminal::size() const {
@@ -65,28 +81,47 @@ void Terminal::draw(const std::vector<std::string>& lines) {
   show(text + "\x1b[J" + kEndUpdate);
 }
 
-Terminal::Event Terminal::wait(int fd, int most_ms) {
+Terminal::Event Terminal::wait(std::span<const int> fds, int most_ms) {
+  std::vector<pollfd> entries{{signals_.get(), POLLIN, 0}, {keyboard_ ? STDIN_FILENO : -1, POLLIN, 0}};
+  for (const int fd : fds) entries.push_back({fd, POLLIN, 0});
   while (true) {
-    pollfd entries[] = {{signals_.get(), POLLIN, 0}, {fd, POLLIN, 0}, {keyboard_ ? STDIN_FILENO : -1, POLLIN, 0}};
-    const int ready = ::poll(entries, 3, most_ms);
+    const int ready = ::poll(entries.data(), entries.size(), most_ms);
     if (ready < 0 && errno != EINTR) return Event::quit;
-    if (ready == 0) return Event::nothing;
-    bool resized = false;
+    if (ready <= 0) return Event::nothing;
+    bool redraw = false;
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-      // Ctrl-Z would leave the shell with gpuctl's screen, so it is ignored while the terminal is in use.
-      if (info.ssi_signo == SIGTSTP) continue;
-      if (info.ssi_signo != SIGWINCH) return Event::quit;
-      resized = true;
+      if (info.ssi_signo == SIGTSTP)
+        suspend();
+      else if (info.ssi_signo != SIGWINCH)
+        return Event::quit;
+      redraw = true;
     }
-    if (entries[2].revents != 0) {
-      char key = 0;
-      const ssize_t n = ::read(STDIN_FILENO, &key, 1);
-      if (n <= 0 || key == 'q' || key == 'Q') return Event::quit;
+    if (entries[1].revents != 0) {
+      char buffer[256];
+      const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+      if (n <= 0) return Event::quit;
+      read_.append(buffer, static_cast<std::size_t>(n));
+      return Event::keys;
     }
-    if (resized) return Event::redraw;
-    if (entries[1].revents != 0) return Event::data;
+    if (redraw) return Event::redraw;
+    if (std::any_of(entries.begin() + 2, entries.end(), [](const pollfd& entry) { return entry.revents != 0; }))
+      return Event::data;
   }
+}
+
+std::vector<Key> Terminal::take_keys() {
+  // The rest of a sequence comes with its beginning, or at once. Where it does not, the key was Esc.
+  std::vector<Key> keys = cli::take_keys(read_, false);
+  if (read_.empty()) return keys;
+  pollfd more{STDIN_FILENO, POLLIN, 0};
+  constexpr int kRestMs = 25;
+  char buffer[64];
+  if (::poll(&more, 1, kRestMs) > 0)
+    if (const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer); n > 0)
+      read_.append(buffer, static_cast<std::size_t>(n));
+  for (const Key& key : cli::take_keys(read_, true)) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace gpuctl::cli

@@ -4,9 +4,11 @@
 #include <termios.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "gpuctl/text/keys.h"
 #include "ipc/unique_fd.h"
 
 namespace gpuctl::cli {
@@ -29,13 +31,22 @@ class Terminal {
   /// Replaces the screen by `lines` in one write, to avoid flicker.
   void draw(const std::vector<std::string>& lines);
 
-  enum class Event { data, redraw, quit, nothing };
-  /// Sleeps until `fd` is readable (data), the window has changed its size (redraw), the user quits (quit), or so many
-  /// milliseconds are over (nothing; -1: never). `fd` -1: nothing is to be read.
-  Event wait(int fd, int most_ms = -1);
+  enum class Event { data, keys, redraw, quit, nothing };
+  /// Sleeps until one of `fds` is readable (data), keys were pressed (keys), the window has changed its size or this
+  /// program was stopped and goes on (redraw), a signal ends it (quit), or so many milliseconds are over (nothing; -1:
+  /// never). An fd of -1 counts for nothing.
+  Event wait(std::span<const int> fds, int most_ms = -1);
+
+  /// The keys that were pressed since the last call.
+  std::vector<Key> take_keys();
 
  private:
+  void enter();
+  void leave();
+  void suspend();
+
   ipc::UniqueFd signals_;
+  std::string read_;  ///< from the keyboard, not yet taken
   termios saved_{};
   bool keyboard_ = false;  ///< standard input is a terminal, in the mode that top sets
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
@@ -39,7 +40,8 @@ std::string bar(const TopDevice& device, std::size_t cells, const ScreenStyle& s
   };
   const std::size_t held = part(device.holding);
   const std::size_t granted = std::max(held, part(device.granted));
-  return styled(repeat(style.utf8 ? "█" : "#", held), "32", style) +
+  // Colours that differ for the colour-blind too, and shapes that differ without any.
+  return styled(repeat(style.utf8 ? "█" : "#", held), "34", style) +
          styled(repeat(style.utf8 ? "▒" : "=", granted - held), "33", style) +
          styled(repeat(style.utf8 ? "·" : ".", cells - granted), "2", style);
 }
@@ -64,22 +66,29 @@ std::string device_line(const TopDevice& device, std::size_t name_width, const S
 /// A table, or the part of it for which there is room.
 struct Part {
   Table table;
-  std::size_t hidden = 0;  ///< rows that are not in it
+  std::size_t hidden = 0;             ///< rows that are not in it
+  std::optional<std::size_t> chosen;  ///< which row of it the person has chosen
 };
+
+std::string reversed(std::string text, std::size_t width) {
+  text.append(width - std::min(width, display_width(text)), ' ');
+  return "\x1b[7m" + text + "\x1b[0m";
+}
 
 void add_part(std::vector<std::string>& lines, const Part& part, const char* rows, const ScreenStyle& style) {
   std::vector<std::string> text = part.table.lines(style.width);
   text.front() = styled(text.front(), "1;4", style);
+  if (part.chosen && style.width != 0) text[1 + *part.chosen] = reversed(text[1 + *part.chosen], style.width);
   lines.insert(lines.end(), text.begin(), text.end());
   if (part.hidden > 0)
     lines.push_back(
-        fit("... " + std::to_string(part.hidden) + " more " + rows + "; make the window taller", style.width));
+        fit("... " + std::to_string(part.hidden) + " more " + rows + "; arrows, Tab and / show them", style.width));
 }
 
 /// Which of `rows` rows are shown if there is room for `most` lines: all; or those that count, each with the rows above
 /// that it needs (`above`: the index of the next one, its own if none), then the others, with a line left for the rest.
 template <class Counts, class Above>
-std::vector<bool> chosen(std::size_t rows, std::size_t most, Counts counts, Above above) {
+std::vector<bool> that_count(std::size_t rows, std::size_t most, Counts counts, Above above) {
   std::vector<bool> shown(rows, rows <= most);
   if (rows <= most) return shown;
   std::size_t room = most == 0 ? 0 : most - 1;
@@ -96,29 +105,60 @@ std::vector<bool> chosen(std::size_t rows, std::size_t most, Counts counts, Abov
   return shown;
 }
 
+/// The same once a person has chosen a row: the page with that row.
+std::vector<bool> page_of(std::size_t rows, std::size_t most, std::size_t chosen) {
+  std::vector<bool> shown(rows, rows <= most);
+  if (rows <= most) return shown;
+  const std::size_t room = most <= 1 ? 1 : most - 1;
+  const std::size_t first = std::min(chosen / room * room, rows - std::min(rows, room));
+  std::fill_n(shown.begin() + static_cast<std::ptrdiff_t>(first), std::min(room, rows - first), true);
+  return shown;
+}
+
+/// The latest samples as a line of bars, oldest first.
+std::string spark(const TopView& view, const std::string& slice) {
+  constexpr std::size_t kColumns = 8;
+  constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const auto found = view.history.find(slice);
+  if (found == view.history.end()) return "-";
+  const std::vector<double>& samples = found->second;
+  std::string text;
+  for (std::size_t i = samples.size() - std::min(samples.size(), kColumns); i < samples.size(); ++i)
+    text += kBars[static_cast<std::size_t>(std::ceil(samples[i] * 8))];
+  return text;
+}
+
 /// With the fairness of each slice if it is known of any.
-Part slices_part(const ipc::Snapshot& now, std::size_t most) {
+Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, const TopView& view, bool bars,
+                 std::size_t most) {
   using enum Table::Align;
-  std::vector<Table::Column> columns{{"SLICE", left, 12},     {"RESERVE", right},        {"MAX", right},
-                                     {"WEIGHT", right, 0, 2}, {"PRIORITY", right, 0, 3}, {"POLICY", left, 0, 4},
-                                     {"GRANTED", right},      {"DEMAND", right},         {"CLIENTS", right, 0, 1}};
+  std::vector<Table::Column> columns{{"SLICE", left, 12},         {"RESERVE", right},        {"MAX", right},
+                                     {"WEIGHT", right, 0, 2},     {"PRIORITY", right, 0, 3}, {"POLICY", left, 0, 4},
+                                     {"GRANTED", right},          {"DEMAND", right},         {"CLIENTS", right, 0, 1},
+                                     {"LATELY", left, 0, 8, true}};
   const bool served = !now.fairness.empty();
   if (served) columns.insert(columns.end(), {{"ANTT", right, 0, 5}, {"DNTT", right, 0, 6}, {"STP", right, 0, 7}});
   Part part{Table(std::move(columns))};
-  const std::vector<TreeRow> rows = tree_rows(now.slices);
   const auto above = [&](std::size_t i) {
     for (std::size_t j = i; j-- > 0;)
       if (rows[j].slice->path != "/" && sched::in_or_below(rows[i].slice->path, rows[j].slice->path)) return j;
     return i;
   };
-  const std::vector<bool> shown = chosen(
-      rows.size(), most, [&](std::size_t i) { return rows[i].slice->clients > 0; }, above);
+  const auto chosen = std::ranges::find_if(rows, [&](const TreeRow& row) { return row.slice->path == view.slice; });
+  const bool one_chosen = view.slice && chosen != rows.end();
+  const std::vector<bool> shown =
+      one_chosen ? page_of(rows.size(), most, static_cast<std::size_t>(chosen - rows.begin()))
+                 : that_count(
+                       rows.size(), most, [&](std::size_t i) { return rows[i].slice->clients > 0; }, above);
+  std::size_t in_part = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!shown[i]) {
       ++part.hidden;
       continue;
     }
     const ipc::Slice& s = *rows[i].slice;
+    if (one_chosen && view.pane == TopView::Pane::slices && s.path == view.slice) part.chosen = in_part;
+    ++in_part;
     // The daemon says the most of any device.
     const SliceSms sms = now.devices.size() > 1 ? slice_sms(now, s.path) : SliceSms{s.granted, s.demand};
     std::vector<std::string> cells{rows[i].label,
@@ -129,7 +169,8 @@ Part slices_part(const ipc::Snapshot& now, std::size_t most) {
                                    printable(s.policy),
                                    std::to_string(sms.granted),
                                    std::to_string(sms.demand),
-                                   std::to_string(s.clients)};
+                                   std::to_string(s.clients),
+                                   bars ? spark(view, s.path) : "-"};
     if (const ipc::Fairness* f = fairness_of(now.fairness, s.path); f != nullptr && f->programs > 0)
       cells.insert(cells.end(), {format_slowdown(f->antt), format_slowdown(f->dntt), format_slowdown(f->stp)});
     else if (served)
@@ -146,10 +187,11 @@ std::string short_command(const std::string& command) {
   return slash == std::string::npos || slash + 1 >= end ? command : command.substr(slash + 1);
 }
 
-Part clients_part(const TopModel& model, std::size_t most) {
+Part programs_part(const std::vector<const TopClient*>& rows, const TopView& view, std::size_t devices,
+                   std::size_t most) {
   using enum Table::Align;
   // The rows of one program on several GPUs differ by that.
-  const int drop_device = model.devices.size() > 1 ? 0 : 8;
+  const int drop_device = devices > 1 ? 0 : 8;
   Part part{Table({{"PID", right},
                    {"SLICE", left, 10},
                    {"GPU", right, 0, drop_device},
@@ -167,15 +209,25 @@ Part clients_part(const TopModel& model, std::size_t most) {
                    {"COMMAND", left, 8}})};
   const auto rate = [](const std::optional<double>& value) { return value ? format_rate(*value) : std::string("-"); };
   const auto time = [](const std::optional<double>& us) { return us ? format_us(*us) : std::string("-"); };
-  const auto launches = [&](std::size_t i) { return model.clients[i].launches_per_s.value_or(0) > 0; };
-  const std::vector<bool> shown = chosen(model.clients.size(), most, launches, [](std::size_t i) { return i; });
-  for (std::size_t i = 0; i < model.clients.size(); ++i) {
-    const TopClient& row = model.clients[i];
+  const auto launches = [&](std::size_t i) { return rows[i]->launches_per_s.value_or(0) > 0; };
+  const auto is_chosen = [&](const TopClient* row) {
+    return view.program && view.program->first == row->client->pid &&
+           view.program->second == (row->usage == nullptr ? -1 : row->usage->device);
+  };
+  const auto chosen = std::ranges::find_if(rows, is_chosen);
+  const std::vector<bool> shown = chosen != rows.end()
+                                      ? page_of(rows.size(), most, static_cast<std::size_t>(chosen - rows.begin()))
+                                      : that_count(rows.size(), most, launches, [](std::size_t i) { return i; });
+  std::size_t in_part = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TopClient& row = *rows[i];
     const ipc::Client& c = *row.client;
     if (!shown[i]) {
       ++part.hidden;
       continue;
     }
+    if (view.pane == TopView::Pane::programs && is_chosen(&row)) part.chosen = in_part;
+    ++in_part;
     std::vector<std::string> cells{std::to_string(c.pid), printable(c.slice)};
     if (const ipc::ClientUsage* u = row.usage) {
       const bool evicted = u->evictions != 0;
@@ -198,23 +250,62 @@ Part clients_part(const TopModel& model, std::size_t most) {
   return part;
 }
 
-/// The first line: a summary.
-std::string headline(const ipc::Snapshot& now, const ScreenStyle& style) {
-  std::string left = !style.note.empty() ? "gpuctl top: " + printable(style.note)
-                                         : "gpuctl top: " + plural(std::ssize(now.slices), "slice") + ", " +
-                                               plural(std::ssize(now.clients), "client");
-  const std::string right = "q quits";
+/// The first line: what is asked, what came of it, or a summary.
+std::string headline(const ipc::Snapshot& now, const TopRows& rows, const ScreenStyle& style, const TopView& view) {
+  if (const std::string asked = question(view, rows); !asked.empty()) return fit(asked, style.width);
+  std::string left = "gpuctl top: ";
+  if (!view.note.empty()) {
+    left += printable(view.note);
+  } else {
+    left += plural(std::ssize(now.slices), "slice") + ", " + plural(std::ssize(now.clients), "client");
+    if (!view.filter.empty()) left += ", only those with '" + printable(view.filter) + "'";
+    if (view.order != TopView::Order::slice) left += ", by " + order_name(view.order);
+  }
+  const std::string right = "? help  q quits";
   if (style.width > display_width(left) + right.size() + 2)
     left += std::string(style.width - display_width(left) - right.size(), ' ') + right;
-  return style.width == 0 ? left : fit(left, style.width);
+  return fit(left, style.width);
+}
+
+std::vector<std::string> help_lines(const ScreenStyle& style) {
+  std::vector<std::string> lines{"gpuctl top: keys", ""};
+  for (const char* line : {"arrows, PgUp, PgDn, Home, End   choose a row", "Tab        programs or slices",
+                           "Space      fold the chosen slice, or unfold it",
+                           "/          only rows with some text in slice, command or process id",
+                           "o          sort programs by slice, time busy, SMs granted, launches, p99",
+                           "k          end the chosen program, or all in the chosen slice; asks first",
+                           "e          change settings of the chosen slice, or of the chosen program's",
+                           "Esc        choose nothing, show all", "q          quit", "",
+                           "[##==..]   of a GPU's SMs: held, granted and not held, free",
+                           "LATELY     SMs granted, the latest samples", "", "Any key goes back."})
+    lines.emplace_back(line);
+  for (std::string& line : lines) line = fit(line, style.width);
+  if (style.height != 0 && lines.size() > style.height) lines.resize(style.height);
+  return lines;
+}
+
+/// How many rows of each table there is room for. Where not all fits, programs have at least half of the room.
+struct Room {
+  std::size_t slices, programs;
+};
+Room room_for(const TopRows& rows, std::size_t taken, std::size_t height) {
+  Room room{rows.slices.size(), rows.programs.size()};
+  if (height <= taken + 3 || room.slices + room.programs <= height - taken) return room;
+  const std::size_t left = height - taken;
+  room.programs = std::min(room.programs, std::max(left / 2, left - std::min(room.slices, left)));
+  room.slices = left - room.programs;
+  return room;
 }
 
 }  // namespace
 
-std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snapshot& now, const ScreenStyle& style) {
+std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snapshot& now, const ScreenStyle& style,
+                                    const TopView& view) {
+  if (view.asking == TopView::Asking::help) return help_lines(style);
   const TopModel model = make_top_model(before, now);
+  const TopRows rows = rows_of(model, now, view);
   std::vector<std::string> lines;
-  if (style.width != 0) lines.push_back(headline(now, style));
+  if (style.width != 0) lines.push_back(headline(now, rows, style, view));
 
   std::size_t name_width = 0;
   for (const TopDevice& d : model.devices) name_width = std::max(name_width, display_width(device_name(d)));
@@ -223,21 +314,14 @@ std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snap
 
   if (!lines.empty()) lines.emplace_back();
 
-  // Where not all fits, programs have at least half of the room.
-  std::size_t slices = now.slices.size(), clients = model.clients.size();
-  const std::size_t taken = lines.size() + 3;  // two titles, and a line between the tables
-  if (style.height > taken + 3 && slices + clients > style.height - taken) {
-    const std::size_t room = style.height - taken;
-    clients = std::min(clients, std::max(room / 2, room - std::min(slices, room)));
-    slices = room - clients;
-  }
-  add_part(lines, slices_part(now, slices), "slices", style);
+  const Room room = room_for(rows, lines.size() + 3, style.height);  // two titles, and a line between the tables
+  add_part(lines, slices_part(now, rows.slices, view, style.width != 0 && style.utf8, room.slices), "slices", style);
   lines.emplace_back();
   if (model.clients.empty()) {
     lines.push_back(
         fit("no programs; start one with: gpuctl run --slice NAME PROGRAM", style.width == 0 ? 200 : style.width));
   } else {
-    add_part(lines, clients_part(model, clients), "rows", style);
+    add_part(lines, programs_part(rows.programs, view, model.devices.size(), room.programs), "rows", style);
   }
   if (style.height != 0 && lines.size() > style.height) {
     const std::size_t hidden = lines.size() - style.height + 1;

@@ -104,7 +104,7 @@ TEST(TopScreen, FitsEveryWindow) {
 TEST(TopScreen, EightyColumns) {
   const ipc::Snapshot before = snapshot(1), now = snapshot(2);
   const Lines lines = render_top(&before, now, {80, 24, false, true});
-  EXPECT_EQ(lines, (Lines{"gpuctl top: 4 slices, 3 clients                                          q quits",
+  EXPECT_EQ(lines, (Lines{"gpuctl top: 4 slices, 3 clients                                  ? help  q quits",
                           "GPU 0  NVIDIA H200 (mps)  [██████████████▒···]  108 of 132 SMs granted, 106 held", "",
                           "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
                           "/                -    -     100         0  share       108     132        0",
@@ -122,8 +122,8 @@ TEST(TopScreen, SaysWhatAShortWindowHides) {
   const Lines lines = render_top(nullptr, now, {80, 10, false, false});
   ASSERT_EQ(lines.size(), 10u);
   EXPECT_EQ(lines[4], "  batch        -  100      50         0  share       100     124        1");
-  EXPECT_EQ(lines[5], "... 3 more slices; make the window taller");
-  EXPECT_EQ(lines.back(), "... 2 more rows; make the window taller");
+  EXPECT_EQ(lines[5], "... 3 more slices; arrows, Tab and / show them");
+  EXPECT_EQ(lines.back(), "... 2 more rows; arrows, Tab and / show them");
   EXPECT_EQ(render_top(nullptr, now, {80, 6, false, false}).back(), "... 8 more lines; make the window taller");
 }
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
@@ -129,6 +130,52 @@ class Top(instance.SystemTest):
         self.assertEqual(screen.end(), 0)
         self.assertTrue(screen.text.endswith(LEAVE), screen.text[-200:])
         self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+    def test_a_setting_and_an_end_from_within(self):
+        program = self.start_in("serving", instance.BUILD / "tests/random/random-kernels", "0:1", "--linger")
+        screen = Screen(self)
+        screen.wait_for(lambda text: str(program.pid) in text, "the program to be shown")
+        screen.type("\x1b[Bemax=4\r")
+        instance.wait_until(lambda: self.call("GetSlice", path="serving")["slice"].get("max") == 4, "the setting")
+        screen.wait_for(lambda text: "serving: max=4" in text, "it to be said")
+        screen.type("eweight=0\r")
+        screen.wait_for(lambda text: re.search(r"gpuctl top: weight: '0' is not", text), "why not")
+        screen.type("k")
+        screen.wait_for(lambda text: f"end program {program.pid}" in text, "the question")
+        screen.type("n")
+        screen.forget()
+        screen.wait_for(lambda text: "? help" in text, "nothing to be asked any more")
+        self.assertIsNone(program.process.poll())
+        screen.type("ky")
+        program.wait()
+        screen.wait_for(lambda text: "1 program ended" in text, "it to be said")
+        screen.type("q")
+        self.assertEqual(screen.end(), 0)
+
+    def test_it_is_stopped_and_goes_on(self):
+        screen = Screen(self)
+        screen.wait_for(lambda text: "q quits" in text, "the first screen")
+        os.kill(screen.process.pid, signal.SIGTSTP)
+        screen.wait_for(lambda text: text.endswith(LEAVE), "the terminal to be left")
+        status = pathlib.Path(f"/proc/{screen.process.pid}/stat")
+        instance.wait_until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T", "it to be stopped")
+        self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+        screen.forget()
+        os.kill(screen.process.pid, signal.SIGCONT)
+        screen.wait_for(lambda text: ENTER in text and "q quits" in text, "the screen again")
+        screen.type("q")
+        self.assertEqual(screen.end(), 0)
+        self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+    def test_without_a_screen_it_prints_a_table_each_time(self):
+        top = subprocess.Popen(
+            [instance.GPUCTL, "top", "--batch", "--interval", "0.1"], env=self.env, stdout=subprocess.PIPE, text=True
+        )
+        self.addCleanup(top.wait)
+        self.addCleanup(top.kill)
+        titles = [line for line, _ in zip((line for line in top.stdout if line.startswith("SLICE")), range(3))]
+        self.assertEqual(len(titles), 3)
+        top.stdout.close()
 
     def test_without_a_daemon_it_is_an_error(self):
         self.daemon.kill()
