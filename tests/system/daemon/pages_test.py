@@ -1,0 +1,80 @@
+"""Each command of a page for users works as the page says. A block of a page has commands, which begin with `$ `; a
+line that follows one begins as a line of its output does, up to the first number."""
+
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from tests.system.harness import instance
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PAGES = ["docs/tutorial.md"]
+
+
+def blocks(text):
+    """(command, lines that the page shows of its output)."""
+    commands = []
+    for line in re.findall(r"^    (.*)$", text, re.MULTILINE):
+        if line.startswith("$ "):
+            commands.append((line[2:], []))
+        elif commands:
+            commands[-1][1].append(line)
+    return commands
+
+
+def beginning(line):
+    """Of a line of output: words and spaces up to the first number, or all."""
+    return re.split(r"\d", " ".join(line.split()))[0]
+
+
+class Pages(instance.SystemTest):
+    def shell(self, page):
+        """All commands in one shell, as a reader types them. Returns the output of each, and its status."""
+        commands = blocks((ROOT / page).read_text())
+        self.assertTrue(commands, page)
+        mark = "--- the next command ---"
+        script = "set -m\n" + "".join(f"{command}\necho '{mark}' $?\n" for command, _ in commands)
+        script = script.replace("/tmp/", f"{self.scratch}/")
+        paths = [instance.GPUCTL.parent, instance.GPUCTLD.parent, instance.BENCH.parent]
+        env = {**self.env, "PATH": ":".join([*map(str, paths), os.environ["PATH"]])}
+        del env["GPUCTL_SOCKET"]
+        # A daemon that is about to listen is waited for by the first command that needs it; a reader types slowly.
+        script = script.replace("gpuctl status\n", "until gpuctl status; do sleep 0.1; done 2>/dev/null\n")
+        process = subprocess.Popen(
+            ["bash", "-c", script],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            out, _ = process.communicate(timeout=instance.PATIENCE_S * 4)
+        finally:
+            # What a command that failed left there.
+            subprocess.run(["pkill", "-KILL", "-s", str(process.pid)])
+        pieces = re.split(rf"^{mark} (\d+)\n", out, flags=re.MULTILINE)
+        self.assertEqual(len(pieces), 2 * len(commands) + 1, out)
+        return list(zip(commands, pieces[::2], pieces[1::2], strict=False))
+
+    def test_each_command_does_what_the_page_says(self):
+        for page in PAGES:
+            for (command, shown), out, status in self.shell(page):
+                with self.subTest(page=page, command=command):
+                    self.assertEqual(status, "0", out)
+                    said = [" ".join(line.split()) for line in out.splitlines()]
+                    for line in shown:
+                        self.assertTrue(any(one.startswith(beginning(line)) for one in said), f"{line!r} in {out}")
+
+
+class Reader(unittest.TestCase):
+    def test_commands_and_their_output(self):
+        self.assertEqual(blocks("x\n\n    $ a b\n    1 c\n\n    $ d\n"), [("a b", ["1 c"]), ("d", [])])
+        self.assertEqual(beginning("up 1 s, 2"), "up ")
+
+
+if __name__ == "__main__":
+    instance.main()
