@@ -59,7 +59,7 @@ def _metrics(daemon: Daemon) -> Iterator[Metric]:
 def _of_daemon(status: Status) -> Iterator[Metric]:
     yield InfoMetricFamily("gpuctl_build", "The running gpuctld", {"version": status.version})
     yield _gauge("gpuctl_uptime_seconds", "Since gpuctld started", [], [([], status.uptime_s)])
-    yield _gauge("gpuctl_notes", "Lines that `gpuctl status` warns with", [], [([], len(status.notes))])
+    yield _gauge("gpuctl_notes", "Notes that `gpuctl status` prints", [], [([], len(status.notes))])
 
 
 def _of_devices(devices: Sequence[Device]) -> Iterator[Metric]:

@@ -22,6 +22,8 @@ constexpr std::array kVerbs{
     Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",
          "gpuctl rewrite ./a.out -o rewritten", declare_rewrite},
     Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},
+    Verb{"doctor", "Say what is wrong on this machine or with a program, and what to do", "gpuctl doctor",
+         declare_doctor},
     Verb{"monitor", "Record what runs, to replay it with simulate", "gpuctl monitor --record trace.toml --seconds 60",
          declare_monitor},
     Verb{"profile", "Measure a program's kernels, or teach the daemon what was measured",

@@ -48,6 +48,7 @@ Action declare_explain(Arguments& arguments);
 Action declare_forget_kernels(Arguments& arguments);
 Action declare_rewrite(Arguments& arguments);
 Action declare_status(Arguments& arguments);
+Action declare_doctor(Arguments& arguments);
 Action declare_monitor(Arguments& arguments);
 Action declare_profile(Arguments& arguments);
 Action declare_simulate(Arguments& arguments);

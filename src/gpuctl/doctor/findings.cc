@@ -1,0 +1,173 @@
+#include "gpuctl/doctor/findings.h"
+
+#include <algorithm>
+
+#include "gpuctl/text/table.h"
+#include "gpuctl/text/units.h"
+
+namespace gpuctl::cli {
+namespace {
+
+using enum Severity;
+
+void judge_daemon(const MachineSeen& seen, std::vector<Finding>& findings) {
+  if (!seen.status) {
+    findings.push_back({error, "daemon",
+                        seen.no_daemon + ": 'gpuctl run' starts nothing, and programs that are linked with libgpuslice "
+                                         "run WITHOUT LIMITS",
+                        seen.in_container
+                            ? "mount the directory of the host's socket into the container, or start gpuctld here"
+                            : "systemctl enable --now gpuctld.socket, or set GPUCTL_SOCKET"});
+    return;
+  }
+  findings.push_back({good, "daemon", "gpuctld " + printable(seen.status->version) + " answers at " + seen.socket, ""});
+  if (seen.status->devices.empty())
+    findings.push_back({error, "daemon", "gpuctld has no GPU to manage", "see what it says: journalctl -u gpuctld"});
+  for (const std::string& note : seen.status->notes)
+    if (!note.starts_with("MPS is not active") && !note.starts_with("how long a turn lasts"))
+      findings.push_back({Severity::note, "daemon", printable(note), ""});
+}
+
+bool manages(const MachineSeen& seen, std::string_view mode) {
+  return seen.status && std::ranges::any_of(seen.status->devices, [&](const auto& one) { return one.mode == mode; });
+}
+
+bool software_only(const MachineSeen& seen) {
+  return seen.status && !seen.status->devices.empty() &&
+         std::ranges::all_of(seen.status->devices, [](const auto& one) { return one.kind == "software"; });
+}
+
+void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
+  if (software_only(seen)) {
+    findings.push_back({note, "driver", "gpuctld manages the software GPU: this is for tests", ""});
+    return;
+  }
+  if (!seen.driver) {
+    findings.push_back({error, "driver", "NVIDIA's kernel module is not loaded, so there is no GPU",
+                        "install the driver, or use the software GPU: software_gpu = true in gpuctl.toml"});
+    return;
+  }
+  findings.push_back({good, "driver", "NVIDIA driver " + printable(seen.driver_version), ""});
+  for (const std::string& device : seen.closed_devices)
+    findings.push_back({error, "rights", "this user may not open " + device + ": CUDA programs fail",
+                        "give the user the group of " + device});
+  for (const SmiDevice& device : seen.smi) {
+    if (device.compute_mode == "Prohibited")
+      findings.push_back({error, "driver",
+                          "GPU " + printable(device.uuid) + " is in compute mode PROHIBITED: no program can use it",
+                          "nvidia-smi -c DEFAULT"});
+    if (device.compute_mode == "Exclusive_Process" && !seen.mps_control)
+      findings.push_back({error, "driver",
+                          "GPU " + printable(device.uuid) +
+                              " is in compute mode EXCLUSIVE_PROCESS and MPS does not run: one program at a time",
+                          "start MPS, or nvidia-smi -c DEFAULT"});
+    if (device.persistence == "Disabled")
+      findings.push_back({note, "driver",
+                          "GPU " + printable(device.uuid) + " has no persistence: the first program waits for seconds",
+                          "systemctl enable --now nvidia-persistenced"});
+  }
+}
+
+void judge_mps(const MachineSeen& seen, std::vector<Finding>& findings) {
+  if (software_only(seen) || !seen.driver) return;
+  const bool shared = manages(seen, "mps");
+  if (shared && !seen.mps_control)
+    findings.push_back({error, "MPS",
+                        "MPS runs, but programs started from here look for it in " + printable(seen.mps_directory) +
+                            ", where it is not: they take turns with all others",
+                        "set CUDA_MPS_PIPE_DIRECTORY to the directory of MPS"});
+  else if (shared && !seen.mps_reachable)
+    findings.push_back({error, "MPS", "this user may not use MPS in " + printable(seen.mps_directory),
+                        "MPS serves one user at a time unless root started it; see NVIDIA's documentation"});
+  else if (shared)
+    findings.push_back({good, "MPS", "programs run side by side by MPS in " + printable(seen.mps_directory), ""});
+  else if (seen.mps_control)
+    findings.push_back({warning, "MPS", "MPS is in " + printable(seen.mps_directory) + ", and gpuctld does not know it",
+                        "give gpuctld the same CUDA_MPS_PIPE_DIRECTORY: systemctl edit gpuctld"});
+  else
+    findings.push_back({warning, "MPS", "MPS does not run: programs take turns, and reserves mean nothing",
+                        "nvidia-cuda-mps-control -d"});
+}
+
+void judge_library(const MachineSeen& seen, std::vector<Finding>& findings) {
+  if (seen.library.empty()) {
+    findings.push_back({error, "library", seen.no_library, ""});
+    return;
+  }
+  if (!seen.library_says.empty())
+    findings.push_back({error, "library",
+                        printable(seen.library) + " cannot be loaded, so programs run WITHOUT LIMITS or not at all: " +
+                            printable(seen.library_says),
+                        "install gpuctl for this system's C library"});
+  else
+    findings.push_back({good, "library", printable(seen.library) + " loads", ""});
+  if (!seen.helper)
+    findings.push_back({warning, "library",
+                        "the compile helper is not beside it: no kernel can give SMs back while it runs",
+                        "install gpuslice-compile"});
+}
+
+void judge_configuration(const MachineSeen& seen, std::vector<Finding>& findings) {
+  for (const std::string& line : seen.configuration)
+    findings.push_back({error, "configuration", printable(line), "mend it, then: systemctl reload gpuctld"});
+  if (seen.configuration_read && seen.configuration.empty())
+    findings.push_back({good, "configuration", "is valid", ""});
+}
+
+/// What it gets on one GPU.
+std::string share_text(const ipc::ClientUsage& usage) {
+  std::string text = "on GPU " + std::to_string(usage.device) + ": mode " + printable(usage.mode);
+  if (usage.mode == "free") return text + ", all SMs, as without gpuctl";
+  if (usage.common_sms > 0) return text + ", " + plural(usage.common_sms, "SM") + " in common with others";
+  return text + ", " + plural(usage.granted, "SM") + " of its own now";
+}
+
+}  // namespace
+
+std::vector<Finding> judge(const MachineSeen& seen) {
+  std::vector<Finding> findings;
+  judge_daemon(seen, findings);
+  judge_driver(seen, findings);
+  judge_mps(seen, findings);
+  judge_library(seen, findings);
+  judge_configuration(seen, findings);
+  if (seen.in_container) findings.push_back({note, "container", "this is inside a container", ""});
+  return findings;
+}
+
+std::vector<Finding> judge(const ProgramSeen& seen) {
+  const std::string name = "process " + std::to_string(seen.pid);
+  if (!seen.alive) return {{error, "program", name + " does not run", ""}};
+  if (!seen.no_daemon.empty()) return {{error, "daemon", seen.no_daemon, ""}};
+  if (!seen.client) {
+    if (!seen.uses_cuda) return {{note, "program", name + " does not use CUDA, and is in no slice", ""}};
+    if (seen.has_library)
+      return {
+          {warning, "program",
+           name + " has gpuctl's library and is in no slice, so NOTHING LIMITS IT: it has no connection to this daemon",
+           "compare GPUCTL_SOCKET of the program with that of gpuctl"}};
+    return {{error, "program",
+             name + " uses CUDA without gpuctl's library, so NOTHING LIMITS IT" +
+                 (seen.obstacle.empty() ? "" : ": " + printable(seen.obstacle)),
+             "start it again with: gpuctl run --slice NAME ..."}};
+  }
+  std::vector<Finding> findings;
+  findings.push_back({good, "program", name + " is in slice " + printable(seen.client->slice), ""});
+  for (const ipc::ClientUsage& usage : seen.client->usage) findings.push_back({good, "program", share_text(usage), ""});
+  if (seen.client->state == "disobeying")
+    findings.push_back({warning, "program", "it holds SMs that were taken from it: a thread block of it runs on", ""});
+  if (seen.client->state == "faulted")
+    findings.push_back(
+        {warning, "program", "the driver broke its context: what it asks of CUDA fails", "start it again"});
+  if (seen.client->state == "silent")
+    findings.push_back({note, "program", "it is stopped, and gets nothing until it goes on", ""});
+  return findings;
+}
+
+Severity worst(const std::vector<Finding>& findings) {
+  const auto by_severity = [](const Finding& a, const Finding& b) { return a.severity < b.severity; };
+  const auto found = std::ranges::max_element(findings, by_severity);
+  return found == findings.end() ? good : found->severity;
+}
+
+}  // namespace gpuctl::cli

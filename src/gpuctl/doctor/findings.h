@@ -1,0 +1,72 @@
+// What `gpuctl doctor` says of a machine and of a program. Pure: from what was seen.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ipc/types.h"
+
+namespace gpuctl::cli {
+
+/// From the least grave on.
+enum class Severity { good, note, warning, error };
+inline constexpr std::array<std::string_view, 4> kSeverities{"ok", "note", "warning", "error"};
+
+struct Finding {
+  Severity severity = Severity::good;
+  std::string topic;  ///< "driver", "MPS" ...
+  std::string what;   ///< what is so, and what it means: one line
+  std::string fix;    ///< what to do; "": nothing
+};
+
+/// Of a GPU, as nvidia-smi says.
+struct SmiDevice {
+  std::string uuid, compute_mode, persistence;
+};
+
+/// What was seen of this machine. Everything may be missing.
+struct MachineSeen {
+  std::string socket;
+  std::optional<ipc::Status> status;  ///< of the daemon
+  std::string no_daemon;              ///< why there is none
+
+  bool driver = false;  ///< NVIDIA's kernel module is loaded
+  std::string driver_version;
+  std::vector<std::string> closed_devices;  ///< device files that this user may not open
+  std::vector<SmiDevice> smi;
+
+  std::string mps_directory;   ///< where programs started here look for MPS
+  bool mps_control = false;    ///< MPS's socket is there
+  bool mps_reachable = false;  ///< and this user may use it
+
+  std::string library;       ///< path, or ""
+  std::string no_library;    ///< why there is none
+  std::string library_says;  ///< what ld.so says when it is preloaded; "": it loads
+  bool helper = true;        ///< the compile helper is beside it
+
+  std::vector<std::string> configuration;  ///< lines of `gpuctld --check-config` that found something
+  bool configuration_read = false;         ///< whether it could be asked
+
+  bool in_container = false;
+};
+std::vector<Finding> judge(const MachineSeen& seen);
+
+/// What was seen of one program.
+struct ProgramSeen {
+  std::int64_t pid = 0;
+  bool alive = false;
+  bool uses_cuda = false;  ///< it, or a program below it
+  bool has_library = false;
+  std::string obstacle;  ///< why nothing can be preloaded into it; "": nothing is known
+  std::optional<ipc::Client> client;
+  std::string no_daemon;
+};
+std::vector<Finding> judge(const ProgramSeen& seen);
+
+Severity worst(const std::vector<Finding>& findings);
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,141 @@
+#include "gpuctl/doctor/findings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace gpuctl::cli {
+namespace {
+
+using enum Severity;
+
+/// Where all is well: a driver, MPS, a daemon.
+MachineSeen well() {
+  MachineSeen seen;
+  seen.socket = "/run/gpuctld/io.gpuctl";
+  seen.status.emplace();
+  seen.status->version = "0.1.0";
+  seen.status->devices = {{0, "NVIDIA H100", "GPU-1", "cuda", 132, 0, "mps"}};
+  seen.driver = true;
+  seen.driver_version = "580.1";
+  seen.smi = {{"GPU-1", "Default", "Enabled"}};
+  seen.mps_directory = "/tmp/nvidia-mps";
+  seen.mps_control = seen.mps_reachable = true;
+  seen.library = "/usr/lib/libgpuslice.so";
+  return seen;
+}
+
+/// The only finding that is worse than good.
+Finding the_one(const std::vector<Finding>& findings) {
+  const auto bad = [](const Finding& finding) { return finding.severity != good; };
+  EXPECT_EQ(std::ranges::count_if(findings, bad), 1);
+  const auto found = std::ranges::find_if(findings, bad);
+  return found == findings.end() ? Finding{} : *found;
+}
+
+TEST(Doctor, NothingIsWrongWhereAllIsWell) {
+  EXPECT_EQ(worst(judge(well())), good);
+  EXPECT_EQ(worst({}), good);
+}
+
+TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
+  struct Case {
+    const char* name;
+    void (*change)(MachineSeen&);
+    Severity severity;
+    const char* part;
+  };
+  const Case cases[] = {
+      {"no daemon", [](MachineSeen& s) { s.status.reset(), s.no_daemon = "cannot connect to X", s.mps_control = true; },
+       error, "WITHOUT LIMITS"},
+      {"a closed device", [](MachineSeen& s) { s.closed_devices = {"/dev/nvidia0"}; }, error, "/dev/nvidia0"},
+      {"prohibited", [](MachineSeen& s) { s.smi[0].compute_mode = "Prohibited"; }, error, "PROHIBITED"},
+      {"no persistence", [](MachineSeen& s) { s.smi[0].persistence = "Disabled"; }, note, "persistence"},
+      {"MPS elsewhere", [](MachineSeen& s) { s.mps_control = false; }, error, "look for it in /tmp/nvidia-mps"},
+      {"MPS of another user", [](MachineSeen& s) { s.mps_reachable = false; }, error, "may not use MPS"},
+      {"no MPS",
+       [](MachineSeen& s) {
+         s.status->devices[0].mode = "time-sliced";
+         s.mps_control = false;
+         s.status->notes = {"MPS is not active: programs take turns"};
+       },
+       warning, "take turns"},
+      {"MPS that gpuctld does not know", [](MachineSeen& s) { s.status->devices[0].mode = "time-sliced"; }, warning,
+       "does not know it"},
+      {"another library", [](MachineSeen& s) { s.library_says = "version `GLIBC_2.99' not found"; }, error,
+       "GLIBC_2.99"},
+      {"no library", [](MachineSeen& s) { s.library.clear(), s.no_library = "cannot read /x"; }, error,
+       "cannot read /x"},
+      {"no helper", [](MachineSeen& s) { s.helper = false; }, warning, "compile helper"},
+      {"a mistake in the configuration",
+       [](MachineSeen& s) {
+         s.configuration_read = true, s.configuration = {"/etc/gpuctl.toml:3: daemon.x: no such key"};
+       },
+       error, "gpuctl.toml:3"},
+      {"a note of the daemon", [](MachineSeen& s) { s.status->notes = {"reserves do not fit"}; }, note, "do not fit"},
+      {"a container", [](MachineSeen& s) { s.in_container = true; }, note, "container"},
+  };
+  for (const Case& one : cases) {
+    MachineSeen seen = well();
+    one.change(seen);
+    std::vector<Finding> findings = judge(seen);
+    if (!seen.status)  // what the daemon would have said of MPS is not known then
+      std::erase_if(findings, [](const Finding& finding) { return finding.topic == "MPS"; });
+    const Finding found = the_one(findings);
+    EXPECT_EQ(found.severity, one.severity) << one.name;
+    EXPECT_NE(found.what.find(one.part), std::string::npos) << one.name << ": " << found.what;
+    EXPECT_EQ(worst(findings), one.severity) << one.name;
+  }
+}
+
+TEST(Doctor, ExclusiveModeIsWrongWithoutMpsAlone) {
+  MachineSeen seen = well();
+  seen.smi[0].compute_mode = "Exclusive_Process";
+  EXPECT_EQ(worst(judge(seen)), good);
+  seen.mps_control = false;
+  seen.status->devices[0].mode = "time-sliced";
+  EXPECT_EQ(worst(judge(seen)), error);
+}
+
+TEST(Doctor, TheSoftwareGpuNeedsNoDriver) {
+  MachineSeen seen = well();
+  seen.driver = false;
+  seen.mps_control = false;
+  EXPECT_EQ(worst(judge(seen)), error);
+  seen.status->devices = {{0, "software GPU", "GPU-2", "software", 8, 0, "software"}};
+  EXPECT_EQ(worst(judge(seen)), note);
+}
+
+TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
+  ProgramSeen seen{.pid = 7};
+  EXPECT_EQ(worst(judge(seen)), error) << "it does not run";
+  seen.alive = true;
+  EXPECT_EQ(worst(judge(seen)), note) << "no CUDA";
+  seen.uses_cuda = true;
+  seen.obstacle = "it is linked statically";
+  EXPECT_EQ(the_one(judge(seen)).what,
+            "process 7 uses CUDA without gpuctl's library, so NOTHING LIMITS IT: it is linked statically");
+  seen.has_library = true;
+  EXPECT_NE(the_one(judge(seen)).what.find("NOTHING LIMITS IT"), std::string::npos);
+  seen.client.emplace();
+  seen.client->slice = "batch";
+  seen.client->state = "running";
+  seen.client->usage = {{.granted = 40, .mode = "workers"},
+                        {.device = 1, .mode = "free"},
+                        {.device = 2, .mode = "common", .common_sms = 96}};
+  const std::vector<Finding> findings = judge(seen);
+  ASSERT_EQ(findings.size(), 4u);
+  EXPECT_EQ(worst(findings), good);
+  EXPECT_EQ(findings[1].what, "on GPU 0: mode workers, 40 SMs of its own now");
+  EXPECT_EQ(findings[2].what, "on GPU 1: mode free, all SMs, as without gpuctl");
+  EXPECT_EQ(findings[3].what, "on GPU 2: mode common, 96 SMs in common with others");
+  for (const char* state : {"disobeying", "faulted"}) {
+    seen.client->state = state;
+    EXPECT_EQ(worst(judge(seen)), warning) << state;
+  }
+  seen.no_daemon = "cannot connect";
+  EXPECT_EQ(worst(judge(seen)), error);
+}
+
+}  // namespace
+}  // namespace gpuctl::cli

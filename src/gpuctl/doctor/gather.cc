@@ -1,0 +1,173 @@
+#include "gpuctl/doctor/gather.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gpuctl/doctor/child.h"
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/run/preload_obstacle.h"
+#include "gpuctl/run/run_watch.h"
+#include "gpuctl/views/run_environment.h"
+
+namespace gpuctl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::string own_path() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).string();
+}
+
+std::string trimmed(std::string text) {
+  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && blank(text.back())) text.pop_back();
+  text.erase(text.begin(), std::ranges::find_if_not(text, blank));
+  return text;
+}
+
+void see_daemon(const Context& context, MachineSeen& seen) {
+  seen.socket = context.socket;
+  const auto reply = ask(context, "GetStatus");
+  if (!reply) {
+    seen.no_daemon = reply.error().message;
+    return;
+  }
+  auto status = decode(ipc::from_json<ipc::Status>(*reply));
+  if (status)
+    seen.status = std::move(*status);
+  else
+    seen.no_daemon = status.error().message;
+}
+
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ...": the word with dots.
+std::string version_in(const std::string& line) {
+  std::istringstream words(line);
+  for (std::string word; words >> word;)
+    if (std::isdigit(static_cast<unsigned char>(word[0])) != 0 && word.find('.') != word.npos) return word;
+  return "of a version that is not known";
+}
+
+void see_driver(MachineSeen& seen) {
+  std::ifstream version("/proc/driver/nvidia/version");
+  std::string line;
+  if (!std::getline(version, line)) return;
+  seen.driver = true;
+  seen.driver_version = version_in(line);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/dev", ignored)) {
+    const std::string name = entry.path().filename();
+    const bool gpu = name.starts_with("nvidia") && name.size() > 6 &&
+                     std::all_of(name.begin() + 6, name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    if ((gpu || name == "nvidiactl" || name == "nvidia-uvm") && ::access(entry.path().c_str(), R_OK | W_OK) != 0)
+      seen.closed_devices.push_back(entry.path());
+  }
+  std::ranges::sort(seen.closed_devices);
+  const auto smi = ask_child({"nvidia-smi", "--query-gpu=uuid,compute_mode,persistence_mode", "--format=csv,noheader"});
+  if (!smi || smi->status != 0) return;
+  std::istringstream lines(smi->text);
+  while (std::getline(lines, line)) {
+    std::istringstream cells(line);
+    std::array<std::string, 3> cell;
+    for (std::string& one : cell) {
+      std::getline(cells, one, ',');
+      one = trimmed(one);
+    }
+    seen.smi.push_back({cell[0], cell[1], cell[2]});
+  }
+}
+
+void see_mps(MachineSeen& seen) {
+  const char* directory = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  seen.mps_directory = directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps";
+  seen.mps_control = exists(seen.mps_directory + "/control");
+  seen.mps_reachable = ::access((seen.mps_directory + "/control").c_str(), W_OK) == 0;
+}
+
+void see_library(MachineSeen& seen) {
+  const Result<std::string> library = find_library(own_path());
+  if (!library) {
+    seen.no_library = library.error().message;
+    return;
+  }
+  seen.library = *library;
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string preload = *library + (before != nullptr && *before != '\0' ? ":" + std::string(before) : "");
+  const auto said = ask_child({"/bin/true"}, {{"LD_PRELOAD", preload}});
+  if (!said)
+    seen.library_says = "a program with it did not end";
+  else if (said->status != 0 || said->text.find(*library) != std::string::npos)
+    seen.library_says = trimmed(said->text.substr(0, said->text.find('\n')));
+  const fs::path beside = fs::path(*library).parent_path();
+  seen.helper = exists(beside / "gpuslice-compile") || exists(beside / "../gpuslice-compile/gpuslice-compile");
+}
+
+void see_configuration(MachineSeen& seen) {
+  const fs::path beside = fs::path(own_path()).parent_path();
+  std::string gpuctld = beside / "gpuctld";
+  if (!exists(gpuctld)) gpuctld = beside / "../gpuctld/gpuctld";
+  if (!exists(gpuctld)) gpuctld = beside / "../sbin/gpuctld";
+  if (!exists(gpuctld) || ::access("/etc/gpuctl.toml", R_OK) != 0) return;
+  const auto said = ask_child({gpuctld, "--check-config"});
+  if (!said) return;
+  seen.configuration_read = true;
+  if (said->status == 0) return;
+  std::istringstream lines(said->text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) seen.configuration.push_back(line);
+}
+
+}  // namespace
+
+MachineSeen see_machine(const Context& context) {
+  MachineSeen seen;
+  seen.in_container = exists("/.dockerenv") || exists("/run/.containerenv");
+  see_daemon(context, seen);
+  see_driver(seen);
+  see_mps(seen);
+  see_library(seen);
+  see_configuration(seen);
+  return seen;
+}
+
+ProgramSeen see_program(const Context& context, std::int64_t pid) {
+  ProgramSeen seen;
+  seen.pid = pid;
+  const std::string proc = "/proc/" + std::to_string(pid);
+  seen.alive = exists(proc);
+  if (!seen.alive) return seen;
+  const Result<std::string> library = find_library(own_path());
+  const CudaUse use = cuda_use(static_cast<pid_t>(pid), library ? *library : "");
+  seen.uses_cuda = use.managed != 0 || use.unmanaged != 0;
+  seen.has_library = use.unmanaged == 0 && use.managed != 0;
+  if (use.unmanaged != 0) seen.obstacle = preload_obstacle("/proc/" + std::to_string(use.unmanaged) + "/exe");
+  const auto reply = ask(context, "ListClients");
+  if (!reply) {
+    seen.no_daemon = reply.error().message;
+    return seen;
+  }
+  const auto clients =
+      decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::Client>(fields, "clients"); });
+  if (!clients) {
+    seen.no_daemon = clients.error().message;
+    return seen;
+  }
+  const auto found = std::ranges::find(*clients, pid, &ipc::Client::pid);
+  if (found != clients->end()) seen.client = *found;
+  return seen;
+}
+
+}  // namespace gpuctl::cli

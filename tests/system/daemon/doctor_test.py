@@ -1,0 +1,65 @@
+"""gpuctl doctor: what it says of this machine and of programs, and how it exits."""
+
+import subprocess
+
+from tests.system.harness import instance
+
+
+class Doctor(instance.SystemTest):
+    def findings(self, *arguments):
+        done = self.gpuctl("doctor", *arguments, "--json", check=False)
+        said = instance.json.loads(done.stdout)["findings"]
+        worst = max(("ok", "note", "warning", "error").index(one["severity"]) for one in said)
+        self.assertEqual(done.returncode, (0, 0, 1, 2)[worst])
+        return {(one["severity"], one["topic"]): one for one in said}
+
+    def test_a_machine_with_a_software_gpu(self):
+        self.start_daemon()
+        found = self.findings()
+        self.assertIn("answers at", found["ok", "daemon"]["what"])
+        self.assertIn("loads", found["ok", "library"]["what"])
+        self.assertIn("software GPU", found["note", "driver"]["what"])
+        self.assertFalse([one for one in found if one[0] in ("warning", "error")], found)
+        text = self.gpuctl("doctor").stdout
+        self.assertRegex(text, r"(?m)^ok       daemon: gpuctld \S+ answers at ")
+
+    def test_no_daemon_is_said_loudly(self):
+        error = self.findings()["error", "daemon"]
+        self.assertIn("WITHOUT LIMITS", error["what"])
+        self.assertTrue(error["fix"])
+
+    def test_a_library_that_cannot_be_loaded(self):
+        self.start_daemon()
+        broken = self.scratch / "libgpuslice.so"
+        broken.write_bytes(b"no library")
+        self.env["GPUCTL_LIBGPUSLICE"] = str(broken)
+        self.assertIn("WITHOUT LIMITS", self.findings()["error", "library"]["what"])
+
+    def test_programs(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "batch", "--max", 4)
+        inside = self.start_bench("batch", "work", "--blocks", 8, "--seconds", 600)
+        instance.wait_until(lambda: self.clients("batch"), "the program to be there")
+        self.assertIn("in slice batch", self.gpuctl("doctor", inside.pid).stdout)
+        outside = self.start(
+            instance.BENCH,
+            "run",
+            "work",
+            "--blocks",
+            8,
+            "--seconds",
+            600,
+            "--announce",
+            env={**self.env, "LD_LIBRARY_PATH": str(instance.SOFTGPU)},
+        )
+        outside.wait_started()
+        self.assertIn("NOTHING LIMITS IT", self.findings(outside.pid)["error", "program"]["what"])
+        other = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        self.assertIn("does not use CUDA", self.findings(other.pid)["note", "program"]["what"])
+        self.assertEqual(self.gpuctl("doctor", "no-number", check=False).returncode, 2)
+
+
+if __name__ == "__main__":
+    instance.main()
