@@ -29,7 +29,7 @@ if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU
   gpu="the GPU"
 else
   gpu="the software GPU"
-  targets+=(src/softgpu/libcuda.so.1)
+  targets+=(softgpu/libcuda.so.1)
   daemon_options=(--software-gpu)
 fi
 if [[ -z $binaries ]]; then
@@ -53,7 +53,7 @@ choose_device() {
   device=$(field "$scratch/status.json" 'd["devices"][0]["name"].replace(" ", "-")')
   sms=$(field "$scratch/status.json" 'd["devices"][0]["sms"]')
   if ((${#daemon_options[@]})); then
-    export LD_LIBRARY_PATH=$binaries/src/softgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH=$binaries/softgpu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   fi
 }
 

@@ -24,7 +24,7 @@ build=$new/build
 meson setup "$build" "$new/source" "-Dtoolkit_root=$toolkit" >"$new/log" 2>&1 ||
   { tail -n 40 "$new/log" >&2; fail "meson setup failed; all of it: $new/log"; }
 ninja -C "$build" src/gpuctld/gpuctld src/gpuctl/gpuctl src/libgpuslice/libgpuslice.so \
-  src/gpuslice-compile/gpuslice-compile src/softgpu/libcuda.so.1 >"$new/log" 2>&1 ||
+  src/gpuslice-compile/gpuslice-compile >"$new/log" 2>&1 ||
   { tail -n 40 "$new/log" >&2; fail "the build failed; all of it: $new/log"; }
 git -C "$root" describe --tags --always "$commit" >"$new/version"
 rm -rf "$copy" && mv "$new" "$copy"

@@ -42,7 +42,7 @@ class Lab:
         self.env["XDG_CACHE_HOME"] = str(self.scratch / "cache")
         self.env["GPUSLICE_BACKGROUND"] = "0"  # kernels can be evicted from their first launch on
         if options.rehearse:
-            paths = [str(self.build / "src/softgpu"), self.env.get("LD_LIBRARY_PATH")]
+            paths = [str(self.build / "softgpu"), self.env.get("LD_LIBRARY_PATH")]
             self.env["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
             self.env.setdefault("SOFTGPU_WARP_INSTRUCTION_NS", "10000")
         self.step = ""

@@ -8,7 +8,7 @@ build=$(cd "$1" && pwd)
 queues=$2
 scratch=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
-export PATH=$build/src/gpuctl:$build/src/gpuctld:$PATH LD_LIBRARY_PATH=$build/src/softgpu GPUCTL_SOCKET=$scratch/socket
+export PATH=$build/src/gpuctl:$build/src/gpuctld:$PATH LD_LIBRARY_PATH=$build/softgpu GPUCTL_SOCKET=$scratch/socket
 export SOFTGPU_TABLE=$scratch/table SOFTGPU_SMS=8 SOFTGPU_MPS_QUEUES=120
 gpuctld --software-gpu --socket "$GPUCTL_SOCKET" --state "$scratch/state" >"$scratch/log" 2>&1 &
 until gpuctl status >/dev/null 2>&1; do sleep 0.05; done

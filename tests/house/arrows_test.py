@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Includes go one way: a part of src/, and a room of a part, includes only what its Meson file names before it. No
-rooms include each other, nor do a room and a file beside the rooms."""
+"""Includes go one way: a part (a folder of src/, or softgpu/), and a room of a part, includes only what its Meson file
+names before it. No rooms include each other, nor do a room and a file beside the rooms."""
 
 import pathlib
 import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src"
+# By name, the folder of each part.
+PARTS = {path.name: path for path in (*(ROOT / "src").iterdir(), ROOT / "softgpu") if (path / "meson.build").exists()}
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 ROOMS = re.compile(r"foreach room : \[(.*?)\]", re.DOTALL)
 # What a part may include beside itself and base: what architecture.md says.
@@ -35,7 +36,7 @@ HEADER_APART = {"ptx/rewrite"}
 
 def rooms_of(part):
     """The rooms of a part in the order of the arrows; none where it has none."""
-    found = ROOMS.search((SOURCE / part / "meson.build").read_text())
+    found = ROOMS.search((PARTS[part] / "meson.build").read_text())
     return re.findall(r"'(\w+)'", found.group(1)) if found else []
 
 
@@ -43,8 +44,13 @@ def sources_in(folder):
     return [path for path in folder.rglob("*") if path.suffix in (".h", ".cc")]
 
 
+def sources_of_parts():
+    """By name, as it is included, the path of each source."""
+    return {str(path.relative_to(part.parent)): path for part in PARTS.values() for path in sources_in(part)}
+
+
 def place_of(name):
-    """A room, or a file beside the rooms, of a path below src/. A header and the source of its name are one."""
+    """A room, or a file beside the rooms, of a path, as it is included. A header and the source of its name are one."""
     path = pathlib.PurePosixPath(name)
     if len(path.parts) > 2:
         return "/".join(path.parts[:2]) + "/"
@@ -53,7 +59,7 @@ def place_of(name):
 
 
 def includes_of(files):
-    """By place, the places that its files include, of {path below src/: text}."""
+    """By place, the places that its files include, of {path as it is included: text}."""
     includes = {}
     for name, text in files.items():
         own = includes.setdefault(place_of(name), set())
@@ -81,22 +87,21 @@ def round_trips(includes):
 
 class Arrows(unittest.TestCase):
     def test_parts_include_what_they_may(self):
-        for path in sources_in(SOURCE):
-            part = path.relative_to(SOURCE).parts[0]
+        for name, path in sources_of_parts().items():
+            part = name.split("/")[0]
             for included in INCLUDE.findall(path.read_text()):
                 target = included.split("/")[0]
-                if target == part or not (SOURCE / target).is_dir() or path.stem.endswith("_test"):
+                if target == part or target not in PARTS or path.stem.endswith("_test"):
                     continue
-                with self.subTest(file=str(path.relative_to(SOURCE)), includes=included):
+                with self.subTest(file=name, includes=included):
                     self.assertIn(target, MAY_INCLUDE[part] | {"base"})
 
     def test_rooms_include_what_stands_before_them(self):
-        parts = [part.name for part in SOURCE.iterdir() if (part / "meson.build").exists()]
-        self.assertTrue(any(rooms_of(part) for part in parts))
-        for part in parts:
+        self.assertTrue(any(rooms_of(part) for part in PARTS))
+        for part, folder in PARTS.items():
             order = {room: number for number, room in enumerate(rooms_of(part))}
             for room, number in order.items():
-                for path in sources_in(SOURCE / part / room):
+                for path in sources_in(folder / room):
                     for included in INCLUDE.findall(path.read_text()):
                         target = included.split("/")
                         if (
@@ -106,32 +111,31 @@ class Arrows(unittest.TestCase):
                             and path.stem.endswith("_test")
                         ):
                             continue
-                        with self.subTest(file=str(path.relative_to(SOURCE)), includes=included):
+                        with self.subTest(file=str(path.relative_to(ROOT)), includes=included):
                             self.assertLessEqual(order.get(target[1], len(order)), number)
 
     def test_every_folder_of_a_part_with_rooms_is_a_room(self):
-        for part in SOURCE.iterdir():
-            if not (part / "meson.build").exists() or not rooms_of(part.name):
-                continue
-            folders = {folder.name for folder in part.iterdir() if folder.is_dir() and any(sources_in(folder))}
-            self.assertEqual(folders - FOR_TESTS - NO_ROOMS, set(rooms_of(part.name)), part.name)
+        for name, part in PARTS.items():
+            if rooms_of(name):
+                folders = {folder.name for folder in part.iterdir() if folder.is_dir() and any(sources_in(folder))}
+                self.assertEqual(folders - FOR_TESTS - NO_ROOMS, set(rooms_of(name)), name)
 
     def test_no_two_rooms_include_each_other(self):
         """In parts whose Meson file names no order too, and with the files beside the rooms."""
         files = {
-            str(path.relative_to(SOURCE)): path.read_text()
-            for path in sources_in(SOURCE)
+            name: path.read_text()
+            for name, path in sources_of_parts().items()
             if not path.stem.endswith("_test") and path.parent.name not in FOR_TESTS
         }
         self.assertEqual(round_trips(includes_of(files)), [])
 
     def test_only_the_search_for_gpus_knows_the_software_gpu(self):
         """Others ask for what a GPU or its driver can do."""
-        for path in sources_in(SOURCE):
-            parts = path.relative_to(SOURCE).parts
-            if parts[0] == "softgpu" or parts[:2] == ("gpuctld", "host") or path.stem.endswith("_test"):
+        for name, path in sources_of_parts().items():
+            parts = name.split("/")
+            if parts[0] == "softgpu" or parts[:2] == ["gpuctld", "host"] or path.stem.endswith("_test"):
                 continue
-            with self.subTest(file="/".join(parts)):
+            with self.subTest(file=name):
                 self.assertNotRegex(path.read_text(), KNOWS_SOFTWARE_GPU)
 
     def test_round_trips_are_found(self):
@@ -150,10 +154,10 @@ class Arrows(unittest.TestCase):
         """They run one by one, so each is named."""
         found = 0
         for room in rooms_of("softgpu"):
-            named = SUITES.search((SOURCE / "softgpu" / room / "meson.build").read_text())
+            named = SUITES.search((PARTS["softgpu"] / room / "meson.build").read_text())
             if not named:
                 continue
-            texts = [path.read_text() for path in sorted((SOURCE / "softgpu" / room).glob("*_test.cc"))]
+            texts = [path.read_text() for path in sorted((PARTS["softgpu"] / room).glob("*_test.cc"))]
             suites = {suite for text in texts for suite in SUITE.findall(text)}
             self.assertEqual(suites - IN_MODES, set(re.findall(r"'(\w+)'", named.group(1))), room)
             found += len(suites)

@@ -66,10 +66,10 @@ def check_tidy(build_dir, everything):
     path = tool("clang-tidy")
     built = sources_built(pathlib.Path(build_dir))
     if everything:
-        names = sources("src/*.cc")
+        names = sources("src/*.cc", "softgpu/*.cc")
     else:
         changed = set(git("diff", "--name-only", "HEAD")) or last_commit()
-        names = [name for name in sources("src/*.cc") if name in changed]
+        names = [name for name in sources("src/*.cc", "softgpu/*.cc") if name in changed]
     names = [name for name in names if str(ROOT / name) in built]
     if not everything and len(names) > TIDY_AT_MOST:
         print(f"{len(names)} sources changed; looking at {TIDY_AT_MOST} of them, --all looks at all")

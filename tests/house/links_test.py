@@ -8,8 +8,9 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("src", "docs", "scripts", "bench", "tests", "etc", "man")
+FOLDERS = ("src", "softgpu", "docs", "scripts", "bench", "tests", "etc", "man")
 PAGES = sorted(ROOT.glob("*.md")) + [page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md"))]
+SOURCES = sorted(path for folder in ("src", "softgpu") for path in (ROOT / folder).rglob("*"))
 ROOMS = ROOT / "src/libgpuslice"  # its files are named with their room
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -93,7 +94,7 @@ class Links(unittest.TestCase):
                     self.assertTrue(is_there(base, path))
 
     def test_sections_that_pages_and_sources_cite_exist(self):
-        sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".h", ".cc", ".py", ".S")]
+        sources = [path for path in SOURCES if path.suffix in (".h", ".cc", ".py", ".S")]
         found = 0
         for file in PAGES + sources:
             for name, section in CITED.findall(file.read_text()):
@@ -106,7 +107,7 @@ class Links(unittest.TestCase):
         self.assertGreater(found, 0)
 
     def test_pages_that_sources_name_exist(self):
-        for path in (ROOT / "src").rglob("*"):
+        for path in SOURCES:
             if path.suffix in (".h", ".cc", ".py", ".S"):
                 for name in PAGE_IN_SOURCE.findall(path.read_text()):
                     with self.subTest(file=str(path.relative_to(ROOT)), page=name):
@@ -114,7 +115,7 @@ class Links(unittest.TestCase):
 
     def test_raw_data_is_cited(self):
         """By a page or a source, or by raw data that is; what has another ending beside such a file goes with it."""
-        sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".h", ".cc")]
+        sources = [path for path in SOURCES if path.suffix in (".h", ".cc")]
         texts = [file.read_text() for file in PAGES + sources]
         left = sorted(path for path in (ROOT / "bench/results").iterdir())
         self.assertTrue(left)

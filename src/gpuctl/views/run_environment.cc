@@ -25,18 +25,24 @@ std::string in_front(const std::string& mine, const std::string& list, const cha
   return result;
 }
 
-/// The first of: the environment variable, a path beside the executable in the build tree, `name` as it is installed.
-std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree, const fs::path& name) {
+std::string whole(const std::string& path, const std::string& file) {
+  return file.empty() ? path : path + '/' + file;
+}
+
+/// The first of: the environment variable, a path in the executable's build tree, `name` as it is installed. `file` is
+/// what a directory must hold.
+std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree, const fs::path& name,
+                   const char* file) {
   std::error_code ignored;
   if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return fs::absolute(value);
   const fs::path near = (fs::path(self).parent_path() / in_build_tree).lexically_normal();
-  if (!self.empty() && fs::exists(near, ignored)) return near;
+  if (!self.empty() && fs::exists(whole(near, file), ignored)) return near;
   return installed(self, GPUCTL_BINDIR, GPUCTL_PRIVATE_LIBDIR, name);
 }
 
 Result<std::string> usable(const std::string& path, const char* file, const char* separators, const char* variable) {
-  const std::string whole = *file == '\0' ? path : path + '/' + file;
-  if (::access(whole.c_str(), R_OK) != 0) return fail("cannot read " + whole + "; install it or set " + variable);
+  const std::string wanted = whole(path, file);
+  if (::access(wanted.c_str(), R_OK) != 0) return fail("cannot read " + wanted + "; install it or set " + variable);
   if (path.find_first_of(separators) != std::string::npos)
     return fail("the dynamic linker cannot take the path '" + path + "': it holds a space, colon or semicolon; set " +
                 variable);
@@ -57,12 +63,13 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
 }
 
 Result<std::string> find_library(const std::string& self) {
-  return usable(choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", "libgpuslice.so"), "", ": ",
+  return usable(choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", "libgpuslice.so", ""), "", ": ",
                 "GPUCTL_LIBGPUSLICE");
 }
 
 Result<std::string> find_software_gpu(const std::string& self) {
-  return usable(choose("GPUCTL_SOFTGPU", self, "../softgpu", "softgpu"), "libcuda.so.1", ":;", "GPUCTL_SOFTGPU");
+  const char* driver = "libcuda.so.1";
+  return usable(choose("GPUCTL_SOFTGPU", self, "../../softgpu", "softgpu", driver), driver, ":;", "GPUCTL_SOFTGPU");
 }
 
 }  // namespace gpuctl::cli

@@ -60,9 +60,14 @@ class FindLibrary : public testing::Test {
 
 TEST_F(FindLibrary, InTheBuildTree) {
   const std::string library = touch("src/libgpuslice/libgpuslice.so");
-  touch("src/softgpu/libcuda.so.1");
+  touch("softgpu/libcuda.so.1");
   EXPECT_EQ(*find_library(self()), library);
-  EXPECT_EQ(*find_software_gpu(self()), root_ / "src/softgpu");
+  EXPECT_EQ(*find_software_gpu(self()), root_ / "softgpu");
+}
+
+TEST_F(FindLibrary, AFolderOfThatNameWithoutADriverIsNone) {
+  touch("softgpu/other.so");
+  EXPECT_NE(find_software_gpu(self()).error().message.find("gpuctl/softgpu/libcuda.so.1;"), std::string::npos);
 }
 
 TEST_F(FindLibrary, OverriddenByTheEnvironment) {

@@ -16,7 +16,7 @@ std::string software_gpu_library() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
-    const auto beside = self.parent_path().parent_path() / "softgpu" / "libcuda.so.1";
+    const auto beside = self.parent_path() / "../../softgpu" / "libcuda.so.1";
     if (std::filesystem::exists(beside, error)) return beside.string();
   }
   return installed(self, GPUCTL_SBINDIR, GPUCTL_SOFTGPU_DIR, "libcuda.so.1").string();

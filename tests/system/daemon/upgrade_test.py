@@ -125,7 +125,8 @@ class UpgradeFromRelease(Versions):
         daemon = place / "gpuctld/gpuctld"
         daemon.parent.mkdir(parents=True)
         shutil.copy2(RELEASE / "src/gpuctld/gpuctld", daemon)
-        (place / "softgpu").symlink_to(instance.SOFTGPU)
+        for found in (place / "softgpu", place.parent / "softgpu"):  # of older releases, of this build
+            found.symlink_to(instance.SOFTGPU)
         with mock.patch.object(instance, "GPUCTLD", daemon):
             self.start_daemon()
 

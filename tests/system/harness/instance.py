@@ -23,7 +23,7 @@ from bench.lab.lab import ALWAYS_REWRITTEN
 BUILD = pathlib.Path(os.environ.get("GPUCTL_BUILD", "build")).resolve()
 GPUCTL = BUILD / "src/gpuctl/gpuctl"
 GPUCTLD = BUILD / "src/gpuctld/gpuctld"
-SOFTGPU = BUILD / "src/softgpu"
+SOFTGPU = BUILD / "softgpu"
 BENCH = BUILD / "kernels/gpuslice-bench"
 CUDA_PROGRAMS = BUILD / "tests/cuda"
 DRIVER_PROGRAMS = BUILD / "tests/driver"

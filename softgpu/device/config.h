@@ -1,4 +1,4 @@
-// The settings of the software GPU, all from the environment (src/softgpu/README.md).
+// The settings of the software GPU, all from the environment (softgpu/README.md).
 #pragma once
 
 #include <cstddef>
