@@ -93,16 +93,8 @@ extern "C" {
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                                 unsigned int block_x, unsigned int block_y, unsigned int block_z,
                                 unsigned int shared_bytes, CUstream stream, void** params, void** extra) {
-  CUlaunchConfig config{};
-  config.gridDimX = grid_x;
-  config.gridDimY = grid_y;
-  config.gridDimZ = grid_z;
-  config.blockDimX = block_x;
-  config.blockDimY = block_y;
-  config.blockDimZ = block_z;
-  config.sharedMemBytes = shared_bytes;
-  config.hStream = stream;
-  return launch(config, function, params, extra);
+  return launch({grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, nullptr, 0}, function, params,
+                extra);
 }
 
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
@@ -117,18 +109,8 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned int gri
   CUlaunchAttribute cooperative{};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
-  CUlaunchConfig config{};
-  config.gridDimX = grid_x;
-  config.gridDimY = grid_y;
-  config.gridDimZ = grid_z;
-  config.blockDimX = block_x;
-  config.blockDimY = block_y;
-  config.blockDimZ = block_z;
-  config.sharedMemBytes = shared_bytes;
-  config.hStream = stream;
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  return launch(config, function, params, nullptr);
+  return launch({grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, &cooperative, 1}, function,
+                params, nullptr);
 }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // Launches and queries of kernels.
 #include <cuda_runtime_api.h>
 
+#include <utility>
 #include <vector>
 
 #include "softgpu/cudart/driver.h"
@@ -29,15 +30,30 @@ std::vector<Configuration>& configurations_of_thread() {
   return *all;
 }
 
-cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** params, std::size_t shared, cudaStream_t stream) {
+/// Launches by `call(function)`. The runtime has its own error for an invalid launch configuration.
+template <class Call>
+cudaError_t launch(CUkernel kernel, Call&& call) {
   if (kernel == nullptr) return report(cudaErrorInvalidDeviceFunction);
   const CUresult entered = enter();
   if (entered != CUDA_SUCCESS) return report(entered);
-  const CUresult result =
-      DRIVER(cuLaunchKernel)(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                             static_cast<unsigned>(shared), stream, params, nullptr);
-  // The runtime has its own error for an invalid launch configuration.
+  const CUresult result = call(reinterpret_cast<CUfunction>(kernel));
   return report(result == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : static_cast<cudaError_t>(result));
+}
+
+/// The same with the kernel that a host function stands for.
+template <class Call>
+cudaError_t launch(const void* host_function, Call&& call) {
+  CUresult result = CUDA_SUCCESS;
+  const CUkernel kernel = find_kernel(host_function, &result);
+  return result == CUDA_SUCCESS ? launch(kernel, std::forward<Call>(call)) : report(result);
+}
+
+/// The call that <<<...>>> stands for.
+auto plain_call(dim3 grid, dim3 block, void** params, std::size_t shared, cudaStream_t stream) {
+  return [=](CUfunction function) {
+    return DRIVER(cuLaunchKernel)(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                  static_cast<unsigned>(shared), stream, params, nullptr);
+  };
 }
 
 /// Runs `body(kernel)` with the kernel that a host function stands for.
@@ -72,40 +88,37 @@ cudaError_t CUDARTAPI __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t
 
 cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** params, size_t shared,
                                          cudaStream_t stream) {
-  return launch(reinterpret_cast<CUkernel>(kernel), grid, block, params, shared, stream);
+  return launch(reinterpret_cast<CUkernel>(kernel), plain_call(grid, block, params, shared, stream));
 }
 
 cudaError_t CUDARTAPI cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** params, size_t shared,
                                        cudaStream_t stream) {
-  CUresult result = CUDA_SUCCESS;
-  const CUkernel kernel = find_kernel(function, &result);
-  return result == CUDA_SUCCESS ? launch(kernel, grid, block, params, shared, stream) : report(result);
+  return launch(function, plain_call(grid, block, params, shared, stream));
 }
 
 cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** params) {
   if (config == nullptr) return report(cudaErrorInvalidValue);
-  return with_kernel(function, [&](CUkernel kernel) {
-    CUlaunchConfig driver_config{};
-    driver_config.gridDimX = config->gridDim.x;
-    driver_config.gridDimY = config->gridDim.y;
-    driver_config.gridDimZ = config->gridDim.z;
-    driver_config.blockDimX = config->blockDim.x;
-    driver_config.blockDimY = config->blockDim.y;
-    driver_config.blockDimZ = config->blockDim.z;
-    driver_config.sharedMemBytes = static_cast<unsigned>(config->dynamicSmemBytes);
-    driver_config.hStream = config->stream;
-    // The runtime's attributes are the driver's by another name.
-    driver_config.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
-    driver_config.numAttrs = config->numAttrs;
-    return DRIVER(cuLaunchKernelEx)(&driver_config, reinterpret_cast<CUfunction>(kernel), params, nullptr);
-  });
+  const dim3 grid = config->gridDim, block = config->blockDim;
+  // The runtime's attributes are the driver's by another name.
+  const CUlaunchConfig driver_config{grid.x,
+                                     grid.y,
+                                     grid.z,
+                                     block.x,
+                                     block.y,
+                                     block.z,
+                                     static_cast<unsigned>(config->dynamicSmemBytes),
+                                     config->stream,
+                                     reinterpret_cast<CUlaunchAttribute*>(config->attrs),
+                                     config->numAttrs};
+  return launch(function,
+                [&](CUfunction kernel) { return DRIVER(cuLaunchKernelEx)(&driver_config, kernel, params, nullptr); });
 }
 
 cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** params,
                                                   size_t shared, cudaStream_t stream) {
-  return with_kernel(function, [&](CUkernel kernel) {
-    return DRIVER(cuLaunchCooperativeKernel)(reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x,
-                                             block.y, block.z, static_cast<unsigned>(shared), stream, params);
+  return launch(function, [&](CUfunction kernel) {
+    return DRIVER(cuLaunchCooperativeKernel)(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                             static_cast<unsigned>(shared), stream, params);
   });
 }
 

@@ -178,6 +178,13 @@ void test_launch_queries() {
   config.blockDim = 32;
   CHECK(cudaLaunchKernelEx(&config, scale, static_cast<int*>(nullptr), 0) == cudaSuccess);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  config.blockDim = 2048;
+  CHECK(cudaLaunchKernelEx(&config, scale, static_cast<int*>(nullptr), 0) == cudaErrorInvalidConfiguration);
+  int* data = nullptr;
+  int count = 0;
+  void* values[] = {&data, &count};
+  CHECK(cudaLaunchCooperativeKernel(scale, dim3(1), dim3(2048), values) == cudaErrorInvalidConfiguration);
+  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
 }
 
 __global__ void fail(int how) {

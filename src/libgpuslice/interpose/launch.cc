@@ -123,13 +123,23 @@ template <class Plain>
   });
 }
 
-/// Makes the driver's call with these attributes and the priority.
-CUresult launch_with(const CUlaunchAttribute* attributes, unsigned count, int priority, CUfunction f,
-                     CUlaunchConfig config, void** params, void** extra) {
-  std::vector<CUlaunchAttribute> all = with_priority(attributes, count, priority);
-  config.attrs = all.data();
-  config.numAttrs = static_cast<unsigned>(all.size());
-  return driver().cuLaunchKernelEx(&config, f, params, extra);
+/// Launches what any of the API's forms describes. `plain(stream)` makes that form's own call in the stream.
+template <class Plain>
+CUresult launch_configured(CUlaunchConfig config, CUfunction f, void** params, void** extra, Plain plain) {
+  LaunchConfig wanted{.grid = {config.gridDimX, config.gridDimY, config.gridDimZ},
+                      .block = {config.blockDimX, config.blockDimY, config.blockDimZ},
+                      .shared = config.sharedMemBytes,
+                      .stream = config.hStream};
+  return launch(f, std::move(wanted), config.attrs, config.numAttrs, params, extra,
+                [&](CUstream where, std::optional<int> priority) {
+                  if (!priority || !driver().cuLaunchKernelEx) return plain(where);
+                  std::vector<CUlaunchAttribute> all = with_priority(config.attrs, config.numAttrs, *priority);
+                  CUlaunchConfig with = config;
+                  with.hStream = where;
+                  with.attrs = all.data();
+                  with.numAttrs = static_cast<unsigned>(all.size());
+                  return driver().cuLaunchKernelEx(&with, f, params, extra);
+                });
 }
 
 /// The driver's function, which is loaded by the time that a launch goes as it came.
@@ -160,16 +170,10 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
                                          unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
   const auto plain = driver().cuLaunchKernel;
   if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
-  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared,
-             [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); }))
+  const auto in_stream = [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); };
+  if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared, in_stream))
     return CUDA_SUCCESS;
-  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, nullptr, 0,
-                params, extra, [&](CUstream where, std::optional<int> priority) {
-                  if (!priority || !driver().cuLaunchKernelEx)
-                    return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra);
-                  return launch_with(nullptr, 0, *priority, f, {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0},
-                                     params, extra);
-                });
+  return launch_configured({gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0}, f, params, extra, in_stream);
 }
 
 CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -178,13 +182,10 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   CUlaunchAttribute cooperative{};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
-  return launch(f, {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream}, &cooperative, 1,
-                params, nullptr, [&](CUstream where, std::optional<int> priority) {
-                  if (priority && driver().cuLaunchKernelEx)
-                    return launch_with(&cooperative, 1, *priority, f,
-                                       {gx, gy, gz, bx, by, bz, shared, where, nullptr, 0}, params, nullptr);
-                  return driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, where, params);
-                });
+  return launch_configured(
+      {gx, gy, gz, bx, by, bz, shared, stream, &cooperative, 1}, f, params, nullptr, [&](CUstream where) {
+        return driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, where, params);
+      });
 }
 
 [[gnu::noinline]] CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction f, void** params, void** extra,
@@ -194,28 +195,16 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   if (!config) return plain(config, f, params, extra);
   CUlaunchConfig c = *config;
   c.hStream = explicit_stream(c.hStream, per_thread);
+  const auto in_stream = [&](CUstream where) {
+    CUlaunchConfig there = c;
+    there.hStream = where;
+    return plain(&there, f, params, extra);
+  };
   const std::uint64_t blocks = std::uint64_t{c.gridDimX} * c.gridDimY * c.gridDimZ;
-  if (!asked_priority(c.attrs, c.numAttrs)) {
-    const auto in_stream = [&](CUstream where) {
-      c.hStream = where;
-      return plain(&c, f, params, extra);
-    };
-    const CUstream stream = c.hStream;
-    if (!co_residency_of(c.attrs, c.numAttrs, blocks) &&
-        repeat(f, stream, blocks, std::uint64_t{c.blockDimX} * c.blockDimY * c.blockDimZ, c.sharedMemBytes, in_stream))
-      return CUDA_SUCCESS;
-    c.hStream = stream;
-  }
-  return launch(f,
-                {.grid = {c.gridDimX, c.gridDimY, c.gridDimZ},
-                 .block = {c.blockDimX, c.blockDimY, c.blockDimZ},
-                 .shared = c.sharedMemBytes,
-                 .stream = c.hStream},
-                c.attrs, c.numAttrs, params, extra, [&](CUstream where, std::optional<int> priority) {
-                  c.hStream = where;
-                  if (priority) return launch_with(c.attrs, c.numAttrs, *priority, f, c, params, extra);
-                  return plain(&c, f, params, extra);
-                });
+  if (!asked_priority(c.attrs, c.numAttrs) && !co_residency_of(c.attrs, c.numAttrs, blocks) &&
+      repeat(f, c.hStream, blocks, std::uint64_t{c.blockDimX} * c.blockDimY * c.blockDimZ, c.sharedMemBytes, in_stream))
+    return CUDA_SUCCESS;
+  return launch_configured(c, f, params, extra, in_stream);
 }
 
 }  // namespace

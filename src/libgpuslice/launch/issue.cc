@@ -55,16 +55,16 @@ CUresult launch_grid(CUfunction function, std::uint32_t blocks, const LaunchConf
     return driver().cuLaunchKernel(function, blocks, 1, 1, config.block[0], config.block[1], config.block[2], shared,
                                    stream, nullptr, extra);
   }
-  CUlaunchConfig full{};
-  full.gridDimX = blocks;
-  full.gridDimY = full.gridDimZ = 1;
-  full.blockDimX = config.block[0];
-  full.blockDimY = config.block[1];
-  full.blockDimZ = config.block[2];
-  full.sharedMemBytes = shared;
-  full.hStream = stream;
-  full.attrs = const_cast<CUlaunchAttribute*>(config.attributes.data());
-  full.numAttrs = static_cast<unsigned>(config.attributes.size());
+  const CUlaunchConfig full{blocks,
+                            1,
+                            1,
+                            config.block[0],
+                            config.block[1],
+                            config.block[2],
+                            shared,
+                            stream,
+                            const_cast<CUlaunchAttribute*>(config.attributes.data()),
+                            static_cast<unsigned>(config.attributes.size())};
   return driver().cuLaunchKernelEx(&full, function, nullptr, extra);
 }
 

@@ -16,20 +16,10 @@ namespace {
 // A shorter part would be about as short as an eviction, whatever the epoch.
 constexpr Time kLeastPart = std::chrono::microseconds{250};
 
-class Cfs : public JobPolicy {
+/// Its rounds are epochs.
+class Cfs : public TurnPolicy {
  public:
   explicit Cfs(Time epoch) : epoch_length_(epoch) {}
-  // Who is new waits for the next epoch; otherwise new owners could prolong the current one for ever.
-  void arrived(Job& job, Time) override {
-    if (turns_.arrived(job, epoch_)) turns_.put_behind(job, epoch_);
-  }
-  void left(const Job& job, Time now) override {
-    if (turns_.left(job, now)) turns_.put_behind(job, WeightedTurns::of(job).round);
-  }
-  void slice_over(Job& job, Time now) override {
-    WeightedTurns::of(job).allowance.end(now);
-    turns_.put_behind(job, WeightedTurns::of(job).round);
-  }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = view.leader;
     if (next == kNoJob) {
@@ -37,7 +27,7 @@ class Cfs : public JobPolicy {
       next = longest_waiting(view);
     }
     if (next == kNoJob) {
-      epoch_ = WeightedTurns::round_after(epoch_, view.jobs);
+      round_ = WeightedTurns::round_after(round_, view.jobs);
       next = longest_waiting(view);
     }
     const Time part = std::max(epoch_length_ / static_cast<std::int64_t>(view.jobs.size()), kLeastPart);
@@ -50,7 +40,7 @@ class Cfs : public JobPolicy {
     std::uint32_t best = kNoJob;
     for (std::uint32_t i = 0; i < view.jobs.size(); ++i) {
       const Job& job = view.jobs[i];
-      if (WeightedTurns::of(job).round > epoch_) continue;
+      if (WeightedTurns::of(job).round > round_) continue;
       if (best == kNoJob || before(job, view.jobs[best], view.now)) best = i;
     }
     return best;
@@ -65,8 +55,6 @@ class Cfs : public JobPolicy {
   static bool begun(const Job& job) { return WeightedTurns::of(job).allowance.left > Time{0}; }
 
   Time epoch_length_;
-  WeightedTurns turns_;
-  std::int64_t epoch_ = 0;
 };
 }  // namespace
 

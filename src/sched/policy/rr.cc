@@ -10,19 +10,9 @@
 namespace gpuctl::sched {
 
 namespace {
-class RoundRobin : public JobPolicy {
+class RoundRobin : public TurnPolicy {
  public:
   explicit RoundRobin(Time quantum) : quantum_(quantum) {}
-  void arrived(Job& job, Time) override {
-    if (turns_.arrived(job, round_)) turns_.put_behind(job, round_);
-  }
-  void left(const Job& job, Time now) override {
-    if (turns_.left(job, now)) turns_.put_behind(job, WeightedTurns::of(job).round);
-  }
-  void slice_over(Job& job, Time now) override {
-    WeightedTurns::of(job).allowance.end(now);
-    turns_.put_behind(job, WeightedTurns::of(job).round);
-  }
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = view.leader;
     if (next == kNoJob) {
@@ -38,8 +28,6 @@ class RoundRobin : public JobPolicy {
 
  private:
   Time quantum_;
-  WeightedTurns turns_;
-  std::int64_t round_ = 0;
 };
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sched/policy/owners.h"
+#include "sched/temporal/job_policy.h"
 
 namespace gpuctl::sched {
 
@@ -71,6 +72,26 @@ class WeightedTurns {
   Owners<Turn> owners_;
   std::int64_t ordered_ = 0;
   bool any_ = false;
+};
+
+/// A policy by turns in which an owner who is new waits for the next round: otherwise new owners could prolong the
+/// current one for ever. Who has had its turn is put behind the others.
+class TurnPolicy : public JobPolicy {
+ public:
+  void arrived(Job& job, Time) override {
+    if (turns_.arrived(job, round_)) turns_.put_behind(job, round_);
+  }
+  void left(const Job& job, Time now) override {
+    if (turns_.left(job, now)) turns_.put_behind(job, WeightedTurns::of(job).round);
+  }
+  void slice_over(Job& job, Time now) override {
+    WeightedTurns::of(job).allowance.end(now);
+    turns_.put_behind(job, WeightedTurns::of(job).round);
+  }
+
+ protected:
+  WeightedTurns turns_;
+  std::int64_t round_ = 0;
 };
 
 }  // namespace gpuctl::sched
