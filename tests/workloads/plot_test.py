@@ -54,6 +54,21 @@ class Plot(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, f"gpuctl: --plot: {self.scratch}/none/p.svg: cannot be written\n")
 
+    def test_the_workload_is_not_overwritten(self):
+        (self.scratch / "link.toml").symlink_to("w.toml")
+        for name in ("w.toml", "link.toml"):
+            done = self.simulate(self.scratch / name)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr, f"gpuctl: --plot: {self.scratch}/{name}: is the workload itself\n")
+        self.assertEqual((self.scratch / "w.toml").read_text(), WORKLOAD)
+
+    def test_more_launches_than_a_run_may_have_are_refused(self):
+        (self.scratch / "w.toml").write_text(WORKLOAD + "repeat = 1000000000\n")
+        done = self.simulate(self.scratch / "p.svg")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^gpuctl: \S+/w.toml: fcfs: more than 2000000 launches in one run: .*\n$")
+        self.assertFalse((self.scratch / "p.svg").exists())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -13,6 +13,7 @@ namespace {
 
 using sched::Time;
 
+constexpr std::size_t kMostLaunchesOfSeeds = 10 * sched::kMostLaunches;
 constexpr std::size_t kBuckets = 100;  // as fine as a picture of a hand's width can show
 
 double ms(Time t) {
@@ -37,7 +38,7 @@ void fill_timeline(const sched::Workload& workload, const sched::Outcome& outcom
 
 }  // namespace
 
-PolicySummary summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds) {
+Result<PolicySummary> summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds) {
   PolicySummary summary;
   summary.policy = policy;
   summary.seeds = seeds;
@@ -47,11 +48,18 @@ PolicySummary summarize(const sched::Workload& workload, const std::string& poli
   std::vector<std::vector<double>> per_application(n);
   std::vector<double> alone(n), shared(n);
   std::map<std::int32_t, PrioritySummary> priorities;
+  std::size_t kept = 0;  // launches of all seeds
   summary.applications.resize(n);
   for (std::size_t a = 0; a < n; ++a) summary.applications[a].name = workload.applications[a].name;
 
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     const sched::Outcome outcome = simulate(workload, maker, seed, seed == 1);
+    if (outcome.too_many)
+      return fail("more than " + std::to_string(sched::kMostLaunches) +
+                  " launches in one run: lower repeat, instances or arrivals.until_ms");
+    kept += outcome.launches.size();
+    if (kept > kMostLaunchesOfSeeds)
+      return fail("more than " + std::to_string(kMostLaunchesOfSeeds) + " launches in all runs: lower --seeds");
     if (seed == 1) fill_timeline(workload, outcome, summary);
     const sched::Metrics metrics = measure(outcome);
     antt.push_back(metrics.antt);

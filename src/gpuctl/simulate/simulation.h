@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "sched/simulator/simulate.h"
 
 namespace gpuctl::cli {
@@ -42,8 +43,8 @@ struct PolicySummary {
   std::vector<std::vector<double>> timeline;  ///< [application][bucket]: share of the devices
 };
 
-/// `policy` was accepted by make_job_policy. Seeds are 1, 2, ...
-PolicySummary summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds);
+/// `policy` was accepted by make_job_policy. Seeds are 1, 2, ... An error where there are too many launches.
+Result<PolicySummary> summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds);
 
 boost::json::object to_json(const PolicySummary& summary);
 

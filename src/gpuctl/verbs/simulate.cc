@@ -2,6 +2,7 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -89,9 +90,16 @@ Outcome<int> run(const SimulateOptions& options, Context& context) {
   for (const std::string& policy : policies)
     if (const auto made = sched::make_job_policy(policy); !made) return usage("--policy: " + made.error().message);
 
+  std::error_code none;
+  if (std::filesystem::equivalent(options.plot, options.workload, none))
+    return usage("--plot: " + options.plot + ": is the workload itself");
+
   std::vector<PolicySummary> summaries;
-  for (const std::string& policy : policies)
-    summaries.push_back(summarize(*workload, policy, seeds ? static_cast<std::uint32_t>(*seeds) : workload->seeds));
+  for (const std::string& policy : policies) {
+    auto summary = summarize(*workload, policy, seeds ? static_cast<std::uint32_t>(*seeds) : workload->seeds);
+    if (!summary) return usage(options.workload + ": " + policy + ": " + summary.error().message);
+    summaries.push_back(std::move(*summary));
+  }
 
   if (!options.plot.empty()) {
     std::ofstream file(options.plot);

@@ -13,8 +13,9 @@ namespace gpuctl::sched {
 namespace {
 
 constexpr double kLongestDrawnNs = 1e17;  // three years: a launch that was drawn
-// A longer launch counts as this where the next one is placed, so that there may be ten million of them.
+// A longer launch counts as this where the next one is placed, so that those of a whole run have a sum.
 constexpr Time kMostLoad{std::int64_t{1} << 39};
+static_assert(kMostLaunches < (std::uint64_t{1} << 63) / static_cast<std::uint64_t>(kMostLoad.count()));
 
 struct Start {
   std::uint32_t application, instance;
@@ -66,6 +67,10 @@ class Simulation {
     }
     load_.resize(workload.devices);
     next_.resize(workload.devices, kNever);
+    std::uint64_t instances = 0;
+    for (const Application& app : workload.applications) instances += app.instances;
+    outcome_.too_many = instances > kMostLaunches;
+    if (outcome_.too_many) return;
     for (const Start& start : starts(workload, random_)) {
       places_.push_back(workload.applications[start.application].device.value_or(kUnplaced));
       launches_left_.push_back(workload.applications[start.application].repeat);
@@ -77,7 +82,7 @@ class Simulation {
   Outcome run() {
     std::vector<std::uint32_t> touched;
     std::vector<JobId> finished;
-    for (;;) {
+    while (!outcome_.too_many) {
       while (!due_.empty() && next_[due_.top().device] != due_.top().at) due_.pop();
       Time now = pending_.empty() ? kNever : pending_.top().at;
       if (!due_.empty()) now = std::min(now, due_.top().at);
@@ -156,6 +161,10 @@ class Simulation {
   }
 
   void launch(std::uint32_t source, Time now) {
+    if (jobs_.size() == kMostLaunches) {
+      outcome_.too_many = true;
+      return;
+    }
     const Start& start = first_[source];
     const Application& app = workload_.applications[start.application];
     if (launches_left_[source] > 0) --launches_left_[source];

@@ -52,6 +52,19 @@ TEST(Simulate, WhatWouldEndAfterTheEndOfTimeNeverEnds) {
   EXPECT_EQ(century.end, century.launches.size() * year);
 }
 
+TEST(Simulate, ARunWithTooManyLaunchesEnds) {
+  Workload w = two({}, {});
+  w.applications[0].alone = w.applications[1].alone = Time{1};
+  w.applications[0].repeat = w.applications[1].repeat = 1'000'000'000;
+  const Outcome outcome = run(w, "fcfs");
+  EXPECT_TRUE(outcome.too_many);
+  EXPECT_LE(outcome.launches.size(), kMostLaunches);
+  w.until = std::chrono::microseconds{1};
+  EXPECT_FALSE(run(w, "fcfs").too_many) << "most of them would come later";
+  w.applications[0].instances = 2'000'000'000;
+  EXPECT_TRUE(run(w, "fcfs").too_many);
+}
+
 TEST(Simulate, AJobWorksOnlyOnceItIsDispatched) {
   Workload w = two({}, microseconds{300});
   const Outcome outcome = run(w, "fcfs");
