@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How users' pages read: words, sentences, commit hashes, and words that nobody explains, in `gpuctl --help` too.
+"""How users' pages and the manual read: words, sentences, commit hashes, and words that nobody explains, in
+`gpuctl --help` too.
 
 It prints a line for each page. GPUCTL in the environment names the program; without it its help is not looked at. The
 dictionary is that of the package wamerican, which scripts/bootstrap.sh installs; without it words are not looked at.
@@ -8,6 +9,7 @@ dictionary is that of the package wamerican, which scripts/bootstrap.sh installs
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -75,6 +77,18 @@ def too_long(text):
     return [sentence for sentence in sentences(text, of_tables=True) if length(sentence) > LONGEST_SENTENCE]
 
 
+def manual_text(page):
+    """A manual page without its synopsis and its examples of code, as a user's page would have it."""
+    command = ("mandoc", "-T", "markdown", page)
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout.replace("&nbsp;", " ")
+    lines = []
+    for line in made.partition("# DESCRIPTION")[2].splitlines():
+        plain = re.sub(r"^[>\s]+", "", line).strip()
+        apart = line.startswith("\t\t") or re.search(r"\S {2,}\S", plain)  # code, or a row of a table
+        lines += [""] if apart else [plain]
+    return "\n".join(lines)
+
+
 def known_words():
     """In lower case: of the dictionary, and all that the glossary has."""
     glossary = CODE.sub(" ", GLOSSARY.read_text())
@@ -121,6 +135,16 @@ class Pages(unittest.TestCase):
             print(f"{name}: {len(text.split())} words, {mean(text):.1f} a sentence, {len(long)} long sentences")
             with self.subTest(page=str(name)):
                 self.assertEqual(long, [])
+                self.assertLessEqual(mean(text), MEAN_SENTENCE)
+
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc here")
+    def test_sentences_of_the_manual_are_short(self):
+        for page in MANUAL:
+            text = manual_text(page)
+            print(f"{page.name}: {len(text.split())} words, {mean(text):.1f} a sentence")
+            with self.subTest(page=page.name):
+                self.assertGreater(len(text.split()), 100)
+                self.assertEqual(too_long(text), [])
                 self.assertLessEqual(mean(text), MEAN_SENTENCE)
 
     def test_no_page_of_users_names_a_commit(self):
