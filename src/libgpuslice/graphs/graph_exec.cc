@@ -135,8 +135,12 @@ CUgraphExec ExecutableGraph::choose_copy(Context& context, CUstream stream, cons
 void ExecutableGraph::note_where(bool in_copy) {
   if (std::exchange(noted_, confined_.where()) == confined_.where()) return;
   for (const GraphKernel& kernel : of_.kernels) {
-    if (!kernel.kernel || (!in_copy && kernel.instance)) continue;
-    if (in_copy && kernel.kernel->persistent) kernel.kernel->original_launch = kInPart;
+    if (!kernel.kernel) continue;
+    if (!in_copy && kernel.instance) {
+      kernel.kernel->note_rewritten();
+      continue;
+    }
+    if (in_copy && kernel.kernel->persistent) kernel.kernel->note_original(kInPart);
     kernel.kernel->confined_sms = noted_.sms;
     kernel.kernel->anywhere = noted_.why_anywhere;
     kernel.kernel->changed = true;

@@ -135,10 +135,13 @@ std::string reason_of(const KernelInfo& kernel) {
       kernel.background && kernel.may_get_form && !kernel.persistent ? kernel.background->phrase() : nullptr;
   std::string reason = waits ? waits : kernel.reason;
   const auto add = [&reason](const std::string& more) { reason += (reason.empty() ? "" : "; ") + more; };
-  if (!kernel.persistent) add(limits_of_opaque(kernel));
   const char* how = kernel.original_launch.load();
-  if (how && kernel.persistent)
-    add("launched " + std::string(how) + " in its original form: " + limits_of_opaque(kernel));
+  if (how) {
+    const char* form = kernel.persistent ? " in its original form" : "";
+    add("launched " + std::string(how) + form + (how == kNothingInForce ? "" : ": " + limits_of_opaque(kernel)));
+  } else if (!kernel.persistent) {
+    add(limits_of_opaque(kernel));
+  }
   if (const char* in_graph = kernel.original_in_graph.load(); in_graph && kernel.persistent)
     add("in its original form in a graph: " + std::string(in_graph));
   return reason;

@@ -69,10 +69,14 @@ struct Instance {
   std::uint32_t skipped = 0;  ///< launches in original form since the last measured one. Guarded by the context's mutex
 };
 
+/// KernelInfo::original_launch of a launch that nothing limits.
+inline constexpr char kNothingInForce[] = "while nothing is in force for its slice";
+
 /// One kernel of one loaded image. What a launch in original form needs comes first, on one cache line.
 struct alignas(64) KernelInfo {
   std::atomic<std::uint64_t> launches{0};
-  /// Why its last launch in original form kept that form, as the text that follows "launched" in `gpuctl explain`.
+  /// Why a launch kept its original form, as the text that follows "launched" in `gpuctl explain`: the latest launch,
+  /// or an earlier one that could not have the other form whatever is in force. Null: none did, or there is no other.
   std::atomic<const char*> original_launch{nullptr};
   /// For its latest launch that could not be evicted: to how many SMs of a green context it was confined, or why it was
   /// not (opaque.h).
@@ -107,10 +111,32 @@ struct alignas(64) KernelInfo {
   std::atomic<bool> stuck{false};                       ///< a launch did not end where it was confined
   std::atomic<const char*> original_in_graph{nullptr};  ///< why it last kept its original form in a graph
 
+  std::atomic<bool> original_in_any_case{false};  ///< of `original_launch`, where that is not kNothingInForce
+
   std::atomic<std::uint64_t> hash{0};   ///< hash_of(), once asked for
   std::atomic<std::uint32_t> timed{0};  ///< launches in original form that were timed (launch_timer.h)
   std::atomic<int> registers{0}, registers_original{0}, per_sm{0};
   std::atomic<std::uint32_t> task_ns{0};
+
+  void note_original(const char* why, bool whatever_is_in_force = false) {
+    original_in_any_case.store(whatever_is_in_force, std::memory_order_relaxed);
+    if (original_launch.load(std::memory_order_relaxed) == why) return;
+    original_launch.store(why, std::memory_order_relaxed);
+    changed.store(true, std::memory_order_relaxed);
+  }
+
+  /// Another launch had its other form.
+  void note_rewritten() {
+    const char* why = original_launch.load(std::memory_order_relaxed);
+    if (why && (why == kNothingInForce || !original_in_any_case.load(std::memory_order_relaxed)))
+      note_original(nullptr);
+  }
+
+  /// A launch that goes as it came.
+  void count_free_launch() {
+    original_launch.store(kNothingInForce, std::memory_order_relaxed);  // before it may be reported
+    count_launch();
+  }
 
   void count_launch() {
     launches.fetch_add(1, std::memory_order_relaxed);

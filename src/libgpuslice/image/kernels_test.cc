@@ -42,6 +42,46 @@ TEST(Kernels, AHandleThatMeansAnotherKernelIsFoundAnew) {
   EXPECT_EQ(found(handle(1)), nullptr);
 }
 
+/// What a report of what has changed says of the kernel; nothing: it is not in it.
+std::string reason_in_report(const char* name) {
+  for (const gpuctl::ipc::Kernel& one : Kernels::get().report(false))
+    if (one.name == name) return one.reason;
+  return {};
+}
+
+TEST(Kernels, TheReasonIsThatOfTheLatestLaunch) {
+  const auto one = kernel("latest");
+  one->reason = "understood";
+  one->persistent = true;
+  one->confined_sms = 4;
+  Kernels::get().add(handle(4), one);
+  one->count_free_launch();
+  const std::string free = "launched while nothing is in force for its slice";
+  EXPECT_EQ(reason_in_report("latest"), "understood; " + free + " in its original form");
+  one->note_original("because it is short");
+  EXPECT_EQ(reason_in_report("latest"),
+            "understood; launched because it is short in its original form: starts when its slice has SMs, on 4 (a "
+            "green context) until it ends");
+  one->note_rewritten();
+  EXPECT_EQ(reason_in_report("latest"), "understood");
+  one->note_rewritten();
+  EXPECT_EQ(reason_in_report("latest"), "") << "nothing has changed";
+  one->note_original("cooperatively", true);
+  one->note_rewritten();
+  EXPECT_NE(reason_in_report("latest").find("launched cooperatively in its original form"), std::string::npos)
+      << "such launches keep it in any mode";
+  one->count_free_launch();
+  one->note_rewritten();
+  EXPECT_EQ(reason_in_report("latest"), "understood");
+  one->persistent = false;
+  one->count_free_launch();
+  EXPECT_EQ(reason_in_report("latest"), "understood; " + free);
+  one->note_original(nullptr);
+  EXPECT_EQ(reason_in_report("latest"),
+            "understood; starts when its slice has SMs, on 4 (a green context) until it ends");
+  Kernels::get().remove({one});
+}
+
 TEST(Kernels, WhatAnotherThreadTakesAwayIsNotFound) {
   const auto one = kernel("one");
   Kernels::get().add(handle(2), one);

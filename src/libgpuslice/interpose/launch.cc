@@ -24,8 +24,6 @@ namespace gpuslice {
 
 namespace {
 
-constexpr char kNothingInForce[] = "while nothing is in force for its slice";
-
 /// Whether the launch may go to the driver as it came. Nothing is in force, its stream has its priority, and nothing
 /// has to join or to end before it; if so, it counts. What this does not know, launch() finds out. It touches a cache
 /// line for each of its words, the grant, the kernel, and what counts (docs/design/launch-cost.md).
@@ -42,10 +40,7 @@ constexpr char kNothingInForce[] = "while nothing is in force for its slice";
     return false;
   const RecentKernel* known = Kernels::find_recent(function);
   if (!known) return false;
-  if (KernelInfo* kernel = known->kernel) {
-    kernel->count_launch();
-    kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
-  }
+  if (KernelInfo* kernel = known->kernel) kernel->count_free_launch();
   Activity::get().launched(static_cast<int>(device), blocks);
   return true;
 }
@@ -103,10 +98,7 @@ template <class Plain>
       return original(stream);
     }
     if (const int device = Activity::free_device(); device >= 0) {
-      if (KernelInfo* kernel = Kernels::get().find(function)) {
-        kernel->count_launch();
-        kernel->original_launch.store(kNothingInForce, std::memory_order_relaxed);
-      }
+      if (KernelInfo* kernel = Kernels::get().find(function)) kernel->count_free_launch();
       Activity::get().launched(device, blocks);
       const StreamCall in_flight(stream);
       return original(stream);

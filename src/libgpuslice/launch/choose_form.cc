@@ -21,6 +21,7 @@ namespace ipc = gpuctl::ipc;
 namespace {
 
 constexpr char kConfined[] = "while no SM has to be given back";
+constexpr char kShort[] = "because it is short";
 
 /// The driver refuses larger grids, but would accept the grid of a persistent form. The limits are the same on every
 /// architecture.
@@ -114,6 +115,7 @@ Form choose_form(Context* context, KernelInfo* kernel, AskedLaunch&& asked) {
   CUresult result = CUDA_SUCCESS;
   if (taken && has_form && context) outcome = launch_as_workers(*context, *kernel, asked, original, &result, &why);
   if (outcome == Context::Outcome::kLaunched) {
+    kernel->note_rewritten();
     form.result = result;
     return form;
   }
@@ -121,11 +123,13 @@ Form choose_form(Context* context, KernelInfo* kernel, AskedLaunch&& asked) {
     original.input_bytes =
         input_bytes(context->view(), program_parameters(*kernel, asked.function, asked.params, asked.extra));
   if (outcome == Context::Outcome::kOriginalForm) {
+    kernel->note_original(kShort);
     original.confine = false;
     return form;
   }
   const CoResidency co_residency = co_residency_of(asked.attributes, asked.count, blocks);
-  if (has_form) kernel->original_launch = why_original(co_residency, taken, why);
+  if (kernel)
+    kernel->note_original(has_form ? why_original(co_residency, taken, why) : nullptr, co_residency || !taken || !why);
   original.least = co_residency ? least_sms(co_residency, asked.function, threads, shared)
                    : context    ? least_for_whole_grid(*context, kernel, {asked.function, blocks, threads, shared})
                                 : 0;

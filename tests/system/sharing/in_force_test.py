@@ -76,6 +76,10 @@ class InForce(instance.SystemTest):
         instance.wait_until(lambda: self.launches_in("a", program) > 0, "rewritten kernels", interval=0.05)
         self.assertEqual(self.in_force("a", program), "max")
         instance.wait_until(
+            lambda: "  all constructs understood\n" in self.gpuctl("explain", program.pid).stdout,
+            "explain to say nothing of launches before",
+        )
+        instance.wait_until(
             lambda: 0 < self.usage("a", program.pid)["holding"] <= 4, "no more than four SMs", interval=0.01
         )
         self.gpuctl("set", "a", "max=none")
