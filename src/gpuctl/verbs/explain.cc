@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <ostream>
 
@@ -8,6 +9,20 @@
 #include "gpuctl/views/slice_rows.h"
 
 namespace gpuctl::cli {
+namespace {
+
+/// ruling_policy() if the program takes turns; else empty.
+Outcome<std::string> ruling_of(const Context& context, const ipc::Client& client) {
+  if (std::ranges::none_of(client.usage, [](const ipc::ClientUsage& usage) { return usage.in_force == "jobs"; }))
+    return std::string();
+  const auto reply = ask(context, "ListSlices");
+  if (!reply) return reply.error();
+  const auto slices = decode_reply(*reply, [](ipc::Fields& f) { return ipc::read_list<ipc::Slice>(f, "slices"); });
+  if (!slices) return slices.error();
+  return ruling_policy(*slices, client.slice);
+}
+
+}  // namespace
 
 Action declare_explain(Arguments& arguments) {
   auto text = std::make_shared<std::string>();
@@ -42,7 +57,9 @@ Action declare_explain(Arguments& arguments) {
     context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
                 << printable(explained->client.slice) << '\n';
     if (const std::string bounds = bounds_text(explained->slice); !bounds.empty()) context.out << bounds << '\n';
-    for (const std::string& line : in_force_lines(explained->client)) context.out << line << '\n';
+    const auto ruling = ruling_of(context, explained->client);
+    if (!ruling) return ruling.error();
+    for (const std::string& line : in_force_lines(explained->client, *ruling)) context.out << line << '\n';
     for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
     context.out << '\n';
     if (explained->kernels.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/demangle.h"
 
@@ -57,11 +58,12 @@ std::string state_text(const ipc::Client& client, const ipc::ClientUsage& usage)
   return printable(client.state) + (count == 1 ? " (stream " : " (streams ") + numbers + ")";
 }
 
-std::vector<std::string> in_force_lines(const ipc::Client& client) {
+std::vector<std::string> in_force_lines(const ipc::Client& client, const std::string& ruling) {
   std::vector<std::string> lines;
   for (const ipc::ClientUsage& u : client.usage) {
-    std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force) + "; mode " +
-                       printable(u.mode) + ": " + how_kernels_run(u);
+    std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
+    if (u.in_force == "jobs" && !ruling.empty()) line += " (" + ruling + ")";
+    line += "; mode " + printable(u.mode) + ": " + how_kernels_run(u);
     if (u.priorities > 1)
       line +=
           "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";

@@ -10,8 +10,8 @@
 namespace gpuctl::cli {
 
 /// A line for each GPU: what is in force for the client, the rank of its priority, and how many SMs it was told of if
-/// these are fewer than all.
-std::vector<std::string> in_force_lines(const ipc::Client& client);
+/// these are fewer than all. `ruling`: ruling_policy().
+std::vector<std::string> in_force_lines(const ipc::Client& client, const std::string& ruling = {});
 
 /// How long a program keeps a GPU where programs take turns on it, and whether the daemon decided that: one line for
 /// each GPU, none where they do not take turns.

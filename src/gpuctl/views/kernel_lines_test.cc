@@ -85,6 +85,16 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   EXPECT_EQ(in_force_lines(client)[1], part + "; MPS keeps it to 98 SMs until it starts again; told of 1 SM");
 }
 
+TEST(InForceLines, NameThePolicyForJobs) {
+  ipc::Client client;
+  client.usage.resize(2);
+  client.usage[0].in_force = "jobs";
+  client.usage[1].in_force = "max";
+  const Lines lines = in_force_lines(client, "policy srt of /");
+  EXPECT_EQ(lines[0].substr(0, lines[0].find(';')), "in force on GPU 0: jobs (policy srt of /)");
+  EXPECT_EQ(lines[1].substr(0, lines[1].find(';')), "in force on GPU 0: max");
+}
+
 TEST(InForceLines, SayHowKernelsRun) {
   ipc::Client client;
   client.usage.resize(1);

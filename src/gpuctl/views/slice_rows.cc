@@ -4,6 +4,8 @@
 
 #include "gpuctl/line/settings.h"
 #include "gpuctl/text/units.h"
+#include "sched/policy.h"
+#include "sched/slices.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -70,6 +72,18 @@ std::string bounds_text(const ipc::Slice& slice) {
     add("memory max", format_bytes(*slice.effective_memory_max),
         slice.memory_max ? format_bytes(*slice.memory_max) : "none");
   return text;
+}
+
+std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::string& path) {
+  const ipc::Slice* ruling = nullptr;
+  for (const ipc::Slice& slice : slices) {
+    const sched::Policy* policy = sched::find_policy(slice.policy.substr(0, slice.policy.find(':')));
+    const bool for_jobs = policy != nullptr && policy->divide == nullptr;
+    if (for_jobs && sched::in_or_below(path, slice.path) &&
+        (ruling == nullptr || slice.path.size() < ruling->path.size()))
+      ruling = &slice;
+  }
+  return ruling == nullptr ? "" : "policy " + printable(ruling->policy) + " of " + printable(ruling->path);
 }
 
 std::string owner_text(const ipc::Slice& slice) {

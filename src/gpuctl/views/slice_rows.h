@@ -26,6 +26,9 @@ std::string owner_text(const ipc::Slice& slice);     ///< "root", "alice:ml"
 /// "slices above bound it: priority -10 instead of 7, max 40 instead of none"; empty if they do not.
 std::string bounds_text(const ipc::Slice& slice);
 
+/// "policy srt of batch": that for jobs under which programs in the slice take turns; empty if there is none.
+std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::string& path);
+
 /// The output of `list`.
 Table slice_table(const std::vector<ipc::Slice>& slices);
 

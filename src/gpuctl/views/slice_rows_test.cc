@@ -43,6 +43,17 @@ TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
             "strict, memory max 1 GiB instead of none");
 }
 
+TEST(SliceRows, TheTopmostPolicyForJobsRules) {
+  const std::vector<ipc::Slice> all{{.path = "/", .policy = "share"},
+                                    {.path = "a", .policy = "srt:protect_ms=5"},
+                                    {.path = "a/b", .policy = "hpf"},
+                                    {.path = "a-c", .policy = "share"}};
+  EXPECT_EQ(ruling_policy(all, "a/b"), "policy srt:protect_ms=5 of a");
+  EXPECT_EQ(ruling_policy(all, "a"), "policy srt:protect_ms=5 of a");
+  EXPECT_EQ(ruling_policy(all, "a-c"), "");
+  EXPECT_EQ(ruling_policy(all, "/"), "");
+}
+
 TEST(SliceRows, Listing) {
   EXPECT_EQ(
       slice_table(slices()).lines(),

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "sched/policy.h"
 #include "sched/slice.h"
 
 namespace gpuctl::daemon {
@@ -20,6 +21,7 @@ struct NodeFacts {
   bool has_reserve = false;     ///< it, or one above it, has a reserve
   bool beside_reserve = false;  ///< it is outside of a slice with a reserve that matters
   bool uneven = false;          ///< it, or one above it, competes with slices of another weight
+  bool ruled = false;           ///< it, or one above it, has a policy for jobs: below that, weights divide no SMs
 };
 
 /// A strict reserve is kept even if its slice has no client, and an active one while it is held; otherwise it matters
@@ -60,7 +62,8 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
     const NodeFacts above = nodes[n].parent >= 0 ? facts[static_cast<std::size_t>(nodes[n].parent)] : NodeFacts{};
     facts[n].limited = nodes[n].max < capacity || above.limited;
     facts[n].has_reserve = nodes[n].parent >= 0 && (nodes[n].reserve > sched::CapSM{} || above.has_reserve);
-    compare_children(nodes, n, facts);
+    facts[n].ruled = above.ruled || (nodes[n].policy != nullptr && nodes[n].policy->divide == nullptr);
+    if (!facts[n].ruled) compare_children(nodes, n, facts);
     if (!matters(nodes[n], facts[n])) continue;
     for (std::size_t other = 0; other < nodes.size(); ++other)
       facts[other].beside_reserve |= !is_within(nodes, other, n);
