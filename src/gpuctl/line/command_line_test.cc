@@ -172,7 +172,7 @@ TEST_F(CommandLine, KillSaysWhatIsStillThereAndWhatFailed) {
   daemon_.on("Kill", {{"clients", boost::json::array()}});
   EXPECT_EQ(gpuctl({"kill", "ls"}).out, "no programs are in slice ls\n");
   daemon_.refuse("Kill", "NoSuchClient", {{"pid", 7}});
-  expect_error({"kill", "7"}, kExitRefused, "process 7 is not attached to a slice");
+  expect_error({"kill", "7"}, kExitRefused, "process 7 is not attached to a slice; a slice that is called so is '/7'");
   daemon_.refuse("Kill", "NoSuchSlice", {{"path", "bacth"}});
   expect_error({"kill", "bacth"}, kExitRefused, "slice 'bacth' does not exist; did you mean 'batch'?");
   daemon_.refuse("Kill", "InvalidValue", {{"field", "signal"}, {"reason", "must be TERM"}});

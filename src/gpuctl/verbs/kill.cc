@@ -36,7 +36,8 @@ Action declare_kill(Arguments& arguments) {
   auto options = std::make_shared<Options>();
   arguments
       .add("PID|SLICE", options->whom,
-           "The program, or the slice whose programs are to end, with those below it; '/4711' is a slice")
+           "The program, or the slice whose programs are to end, with those below it. A number is a program; a slice "
+           "that is called 7 is '/7'")
       .required();
   arguments.add("--signal", options->signal, "The signal: TERM (default), HUP, INT, QUIT, ABRT, USR1, USR2 or KILL")
       .value("NAME");
@@ -61,11 +62,17 @@ Action declare_kill(Arguments& arguments) {
                      std::to_string(kLongestTimeoutMs));
       parameters["timeout_ms"] = *timeout;
     }
+    const bool parameters_have_pid = parameters.contains("pid");
     Outcome<Daemon> daemon = Daemon::connect(context);
     if (!daemon) return daemon.error();
     // The reply comes when all have ended; the daemon limits how long that takes.
     const auto reply = daemon->call("Kill", std::move(parameters), ipc::kNoTimeout);
-    if (!reply) return reply.error();
+    if (!reply) {
+      Failure failure = reply.error();
+      if (parameters_have_pid && failure.message.ends_with("is not attached to a slice"))
+        failure.message += "; a slice that is called so is '/" + options->whom + "'";
+      return failure;
+    }
     const auto clients =
         decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::EndedClient>(fields, "clients"); });
     if (!clients) return clients.error();

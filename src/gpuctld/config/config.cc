@@ -186,7 +186,9 @@ class Reader : public ConfigValues {
       change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)
                                 : setting->kind == SettingKind::group ? group(field, node)
                                 : setting->kind == SettingKind::bytes ? bytes(field, node)
-                                                                      : integer(field, node);
+                                : setting->lifted != nullptr
+                                    ? integer(field, node, R"(must be a whole number, or "none")")
+                                    : integer(field, node);
   }
 
   /// Finds what is wrong whatever the rest of the tree and the GPU are.

@@ -123,6 +123,7 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_TRUE(problem("[lab]\nlatency_traget_us = 5\n")
                   .starts_with("2:1: lab.latency_traget_us: unknown key; known: latency_target_us, block_target_us, "));
   EXPECT_EQ(problem("[slice.ls]\nreserve = \"8\"\n"), "2:11: slice.\"ls\".reserve: must be an integer");
+  EXPECT_EQ(problem("[slice.ls]\nmax = \"lots\"\n"), "2:7: slice.\"ls\".max: must be a whole number, or \"none\"");
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
             "2:10: slice.\"ls\".policy: unknown; known: share, srt, frs, ffs, dprr, hpf; of papers: fcfs, piv, "

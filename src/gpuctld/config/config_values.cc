@@ -30,9 +30,10 @@ std::string ConfigValues::where(const toml::source_region& source) const {
   return file_ + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
 }
 
-std::optional<std::int64_t> ConfigValues::integer(const std::string& field, const toml::node& node) {
+std::optional<std::int64_t> ConfigValues::integer(const std::string& field, const toml::node& node,
+                                                  std::string_view otherwise) {
   if (const auto value = node.value_exact<std::int64_t>()) return value;
-  problem(node.source(), field, "must be an integer");
+  problem(node.source(), field, otherwise);
   return std::nullopt;
 }
 

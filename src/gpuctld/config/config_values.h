@@ -23,7 +23,8 @@ class ConfigValues {
   std::string where(const toml::source_region& source) const;
 
   /// Empty, with a problem added, if the value is of another type.
-  std::optional<std::int64_t> integer(const std::string& field, const toml::node& node);
+  std::optional<std::int64_t> integer(const std::string& field, const toml::node& node,
+                                      std::string_view otherwise = "must be an integer");
   std::optional<std::string> text(const std::string& field, const toml::node& node);
   /// A number, or text such as "16G".
   std::optional<std::int64_t> bytes(const std::string& field, const toml::node& node);
