@@ -133,6 +133,12 @@ std::string default_socket() {
   return path != nullptr && *path != '\0' ? path : std::string(ipc::kDefaultSocket);
 }
 
+/// Whether standard output is a terminal with a cursor to move.
+bool drawable_terminal() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
 void add_global_options(CLI::App& app, Context& context) {
   app.add_option("--socket", context.socket,
                  "Socket of the daemon (GPUCTL_SOCKET, else " + std::string(ipc::kDefaultSocket) + ")")
@@ -143,8 +149,7 @@ void add_global_options(CLI::App& app, Context& context) {
 }
 
 Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
-  Context context{
-      default_socket(), false, cut_program(arguments), out, err, &out == &std::cout && ::isatty(STDOUT_FILENO) == 1};
+  Context context{default_socket(), false, cut_program(arguments), out, err, &out == &std::cout && drawable_terminal()};
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   const std::size_t at = skip_options(arguments, 0);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/plural.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/fairness_lines.h"
@@ -54,7 +55,7 @@ std::string device_name(const TopDevice& device) {
 std::string device_line(const TopDevice& device, std::size_t name_width, const ScreenStyle& style) {
   std::string name = fit(device_name(device), name_width);
   name.append(name_width - display_width(name), ' ');
-  const std::string numbers = std::to_string(device.granted) + " of " + std::to_string(device.sms) + " SMs granted" +
+  const std::string numbers = std::to_string(device.granted) + " of " + plural(device.sms, "SM") + " granted" +
                               (device.counted ? ", " + std::to_string(device.holding) + " held" : "");
   const std::size_t taken = name_width + numbers.size() + 6;  // "  [" "]  " and a spare
   std::size_t cells = kBarPlain;
@@ -159,8 +160,9 @@ Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, con
     const ipc::Slice& s = *rows[i].slice;
     if (one_chosen && view.pane == TopView::Pane::slices && s.path == view.slice) part.chosen = in_part;
     ++in_part;
-    // The daemon says the most of any device.
-    const SliceSms sms = now.devices.size() > 1 ? slice_sms(now, s.path) : SliceSms{s.granted, s.demand};
+    // The daemon says the most of any device, and counts what nobody wants as granted.
+    SliceSms sms = slice_sms(now, s.path);
+    if (now.devices.size() <= 1) sms.demand = s.demand;
     std::vector<std::string> cells{rows[i].label,
                                    reserve_text(s),
                                    max_text(s),

@@ -301,7 +301,8 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.device = slot.device;
   result.granted = slot.most_of(slot.decided);
   result.demand = slot.demand;
-  result.holding = slot.holding;
+  // Workers leave by themselves; their program does not say so while it is stopped.
+  result.holding = silent() ? std::min(slot.holding, slot.written) : slot.holding;
   result.outstanding = slot.outstanding;
   result.launches = bounded(ipc::load(shared.launches));
   result.block_tasks = bounded(ipc::load(shared.block_tasks));

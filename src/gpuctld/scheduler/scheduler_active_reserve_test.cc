@@ -231,7 +231,10 @@ TEST_F(Leases, AStoppedClientLosesItsDemand) {
   pass(600 * kMs, {&a_});
   EXPECT_EQ(a_.granted(), 132u);
   EXPECT_EQ(b_.granted(), 0u);
-  EXPECT_EQ(b_.client->describe().state, "silent");
+  const ipc::Client stopped = b_.client->describe();
+  EXPECT_EQ(stopped.state, "silent");
+  EXPECT_EQ(stopped.usage[0].granted + a_.granted(), 132);
+  EXPECT_EQ(stopped.usage[0].holding, 0) << "what it held when it was stopped is another's now";
   EXPECT_FALSE(b_.client->slots()[0].demand);
 }
 

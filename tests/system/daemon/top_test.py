@@ -20,7 +20,7 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"  # the alternate screen
 class Screen:
     """A pseudo-terminal with gpuctl top on it. `text` is all that it has drawn so far."""
 
-    def __init__(self, test, columns=100, lines=30):
+    def __init__(self, test, columns=100, lines=30, kind="xterm"):
         self.main, self.terminal = pty.openpty()
         test.addCleanup(os.close, self.main)
         test.addCleanup(os.close, self.terminal)
@@ -29,7 +29,7 @@ class Screen:
         self.text = ""
         self.process = subprocess.Popen(
             [instance.GPUCTL, "top", "--interval", "0.1"],
-            env={**test.env, "TERM": "xterm", "LC_ALL": "C.UTF-8"},
+            env={**test.env, "TERM": kind, "LC_ALL": "C.UTF-8"},
             stdin=self.terminal,
             stdout=self.terminal,
             stderr=self.terminal,
@@ -92,6 +92,14 @@ class Top(instance.SystemTest):
         self.assertEqual(screen.end(), 0)
         self.assertTrue(screen.text.endswith(LEAVE), screen.text[-200:])
         self.assertEqual(termios.tcgetattr(screen.terminal), screen.before)
+
+    def test_a_terminal_without_a_cursor_gets_one_table(self):
+        for kind in ("dumb", ""):
+            with self.subTest(kind):
+                screen = Screen(self, kind=kind)
+                self.assertEqual(screen.end(), 0)
+                self.assertIn("serving", screen.text)
+                self.assertNotIn("\x1b", screen.text)
 
     def test_it_follows_the_size_of_the_terminal(self):
         screen = Screen(self, columns=140)
