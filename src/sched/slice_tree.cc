@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/plural.h"
 #include "sched/apply_change.h"
 #include "sched/effective/effective.h"
 #include "sched/policy.h"
@@ -228,11 +229,11 @@ SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, cons
   const CapSM below = reserved_by_children(path, {});
   if (path == "/") {
     if (wanted.max < below)
-      return invalid(path, "max", "below the " + std::to_string(below.count) + " SMs that its children reserve");
+      return invalid(path, "max", "below the " + plural(below.count, "SM") + " that its children reserve");
     return {};
   }
   if (wanted.reserve < below)
-    return invalid(path, "reserve", "below the " + std::to_string(below.count) + " SMs that its children reserve");
+    return invalid(path, "reserve", "below the " + plural(below.count, "SM") + " that its children reserve");
   if (wanted.reserve <= now.reserve) return {};
   const std::string_view parent = parent_path(path);
   const Slice& above = *find(parent);
@@ -258,7 +259,7 @@ SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capaci
     const std::string_view path = edits[at].path;
     if (const CapSM children = below[path]; bound(path) < children)
       return invalid(path, path == "/" ? "max" : "reserve",
-                     "below the " + std::to_string(children.count) + " SMs that its children reserve");
+                     "below the " + plural(children.count, "SM") + " that its children reserve");
     if (path == "/") continue;
     const CapSM reserve = find(path)->reserve, most = bound(parent_path(path));
     CapSM& taken = below[parent_path(path)];

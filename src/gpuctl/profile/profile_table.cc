@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/plural.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/demangle.h"
@@ -74,8 +75,7 @@ std::vector<std::string> profile_lines(const std::vector<ipc::KernelProfile>& ke
   std::vector<std::string> lines = table.lines();
   if (with_error > 0)
     lines.push_back("error of predicted durations, each input left out in turn: mean " +
-                    percent(errors / static_cast<double>(with_error)) + " over " + std::to_string(with_error) +
-                    (with_error == 1 ? " kernel" : " kernels"));
+                    percent(errors / static_cast<double>(with_error)) + " over " + plural(with_error, "kernel"));
   return lines;
 }
 

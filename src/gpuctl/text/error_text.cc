@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/one_line.h"
+#include "base/plural.h"
 #include "gpuctl/text/units.h"
 #include "ipc/fields.h"
 #include "ipc/interface.h"
@@ -30,8 +31,8 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
     return (field == "path" ? "slice name" : field) + ": " + p.text("reason");
   }
   if (name == "ReserveDoesNotFit")
-    return "reserve: " + quoted(p.text("path")) + " asks for " + std::to_string(p.integer("asked")) +
-           " SMs and its parent can give " + std::to_string(p.integer("available"));
+    return "reserve: " + quoted(p.text("path")) + " asks for " + plural(p.integer("asked"), "SM") +
+           " and its parent can give " + std::to_string(p.integer("available"));
   if (name == "PermissionDenied") return "permission denied for slice " + quoted(p.text("path"));
   if (name == "NoSuchClient") return "process " + std::to_string(p.integer("pid")) + " is not attached to a slice";
   if (name == "NotAttached") return "this connection is not attached to a slice";

@@ -97,10 +97,6 @@ std::string format_count(std::int64_t count) {
   return scaled(static_cast<double>(count));
 }
 
-std::string plural(std::int64_t count, std::string_view noun) {
-  return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
-}
-
 std::string format_duration_s(std::int64_t seconds) {
   const auto two = [](std::int64_t a, const char* unit_a, std::int64_t b, const char* unit_b) {
     return std::to_string(a) + unit_a + (b == 0 ? std::string() : ' ' + std::to_string(b) + unit_b);

@@ -57,8 +57,6 @@ TEST(Units, RatesAndCounts) {
   EXPECT_EQ(format_rate(0.001), "<0.01");
   EXPECT_EQ(format_rate(412.4), "412");
   EXPECT_EQ(format_rate(12400), "12.4k");
-  EXPECT_EQ(plural(1, "slice"), "1 slice");
-  EXPECT_EQ(plural(12400, "slice"), "12400 slices");
   EXPECT_EQ(format_count(999), "999");
   EXPECT_EQ(format_count(1000), "1k");
   EXPECT_EQ(format_count(3'140'000), "3.14M");

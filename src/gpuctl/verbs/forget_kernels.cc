@@ -3,6 +3,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/units.h"
@@ -31,7 +32,7 @@ Action declare_forget_kernels(Arguments& arguments) {
     }
     const auto forgotten = decode_reply(*reply, [](ipc::Fields& fields) { return fields.integer("forgotten", 0); });
     if (!forgotten) return forgotten.error();
-    context.out << "forgot " << *forgotten << (*forgotten == 1 ? " kernel" : " kernels") << '\n';
+    context.out << "forgot " << plural(*forgotten, "kernel") << '\n';
     return kExitOk;
   };
 }

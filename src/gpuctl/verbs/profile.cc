@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
@@ -59,8 +60,7 @@ void print(Context& context, const Profile& profile, const std::string& file, co
   if (!context.json) {
     for (const std::string& line : profile_lines(profile.kernels)) context.out << line << '\n';
     for (const std::string& note : notes) context.out << note << '\n';
-    context.out << profile.kernels.size() << (profile.kernels.size() == 1 ? " kernel" : " kernels") << " written to "
-                << printable(file) << '\n';
+    context.out << plural(std::ssize(profile.kernels), "kernel") << " written to " << printable(file) << '\n';
     return;
   }
   boost::json::array kernels;
@@ -92,7 +92,7 @@ Outcome<std::vector<ipc::KernelProfile>> earlier_kernels(const std::string& file
   Result<Profile> earlier = read_profile(file);
   if (!earlier) return usage("profile: " + earlier.error().message);
   if (earlier->gpu == here.gpu && earlier->sms == here.sms) return std::move(earlier->kernels);
-  const auto gpu = [](const Profile& of) { return printable(of.gpu) + " with " + std::to_string(of.sms) + " SMs"; };
+  const auto gpu = [](const Profile& of) { return printable(of.gpu) + " with " + plural(of.sms, "SM"); };
   return usage("profile: " + file + ": is of " + gpu(*earlier) + ", and here is " + gpu(here));
 }
 
@@ -198,7 +198,7 @@ Outcome<int> load(const ProfileOptions& options, Context& context) {
   const auto is_its_gpu = [&](const ipc::Device& d) { return d.name == profile->gpu && d.sms == profile->sms; };
   if (std::ranges::none_of(*devices, is_its_gpu))
     return Failure{kExitRefused, "profile: " + options.load + ": is of " + printable(profile->gpu) + " with " +
-                                     std::to_string(profile->sms) + " SMs; there is no such GPU here"};
+                                     plural(profile->sms, "SM") + "; there is no such GPU here"};
   for (const ipc::KernelProfile& kernel : profile->kernels) {
     boost::json::object parameters = whose;
     parameters["kernel"] = to_json(kernel);
@@ -208,9 +208,8 @@ Outcome<int> load(const ProfileOptions& options, Context& context) {
   if (context.json)
     print_json(context, {{"kernels", static_cast<std::int64_t>(profile->kernels.size())}});
   else
-    context.out << "the daemon knows " << profile->kernels.size()
-                << (profile->kernels.size() == 1 ? " kernel" : " kernels") << " from " << printable(options.load)
-                << '\n';
+    context.out << "the daemon knows " << plural(std::ssize(profile->kernels), "kernel") << " from "
+                << printable(options.load) << '\n';
   return kExitOk;
 }
 

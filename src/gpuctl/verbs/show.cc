@@ -2,6 +2,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"

@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/table.h"

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/one_line.h"
+#include "base/plural.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
@@ -228,8 +229,8 @@ Answer Manager::report_kernels(Session& session, ipc::Fields& fields) {
     const ClientIdentity& who = client.identity();
     log_of(who.uid, "process " + std::to_string(who.pid) + " (" + who.command + ", slice " + client.slice() +
                         "): a launch of " + one_line(ipc::to_utf8(stuck->substr(0, kMostStuckName))) +
-                        " has not ended for " + std::to_string(ms) + " ms on the " + std::to_string(sms) +
-                        " SMs to which it is confined; its blocks may wait for some that have no room there; its next "
+                        " has not ended for " + std::to_string(ms) + " ms on the " + plural(sms, "SM") +
+                        " to which it is confined; its blocks may wait for some that have no room there; its next "
                         "launches run on any SMs, and gpuctl kill ends this one");
   }
   const std::uint32_t uid = client.identity().uid;

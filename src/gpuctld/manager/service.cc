@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/plural.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/service_manager.h"
 
@@ -43,7 +44,7 @@ void Service::found(std::vector<Gpu> devices) {
   }
   manager_ = std::move(*manager);
   for (const Gpu& gpu : manager_->scheduler().devices())
-    log_("managing " + gpu.name + ", " + std::to_string(gpu.sms) + " SMs, " + gpu.uuid);
+    log_("managing " + gpu.name + ", " + plural(gpu.sms, "SM") + ", " + gpu.uuid);
   manager_->serve(listener_.release(), without_ ? without_->hand_over() : std::vector<HandedOver>());
   notify("READY=1\nSTATUS=GPUs managed: " + std::to_string(manager_->scheduler().devices().size()));
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
+
 namespace gpuctl::sched {
 
 void fit_reserves(std::span<NodeInput> nodes, CapSM device) {
@@ -28,8 +30,8 @@ std::vector<std::pair<std::string, std::string>> unfit_reserves(const Slices& sl
     const bool has_any = n > 0 && nodes[n].reserve > CapSM{};  // not so below a policy for jobs
     const CapSM fits = fitted[n++].reserve;
     if (has_any && fits < slice.reserve)
-      lines.emplace_back(path, "the reserve of slice " + path + ", " + std::to_string(slice.reserve.count) +
-                                   " SMs, does not fit " + name + ", which has " + std::to_string(device.count) +
+      lines.emplace_back(path, "the reserve of slice " + path + ", " + plural(slice.reserve.count, "SM") +
+                                   ", does not fit " + name + ", which has " + std::to_string(device.count) +
                                    ": it is " + std::to_string(fits.count) + " there");
   }
   return lines;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "sched/bounds.h"
 
 namespace gpuctl::sched {
@@ -39,8 +40,8 @@ bool kept_to_fewer(CapSM cap, CapSM max) {
 }
 
 std::string kept_to_fewer_line(std::size_t programs, std::string_view slice) {
-  return "MPS keeps " + std::to_string(programs) + (programs == 1 ? " program" : " programs") + " in " +
-         std::string(slice) + " to the earlier max until started again";
+  return "MPS keeps " + plural(static_cast<std::int64_t>(programs), "program") + " in " + std::string(slice) +
+         " to the earlier max until started again";
 }
 
 KeptByMps::KeptByMps(std::span<const NodeInput> nodes, std::span<const CappedClient> clients, CapSM capacity) {
