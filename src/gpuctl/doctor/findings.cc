@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 

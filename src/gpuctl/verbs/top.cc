@@ -9,6 +9,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
