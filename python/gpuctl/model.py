@@ -51,6 +51,7 @@ class Slice:
     ended: int = 0
     ended_launches: int = 0
     ended_evictions: int = 0
+    latency: list[dict[str, Any]] = field(default_factory=list)
     effective_reserve: int | None = None
     effective_reserve_mode: str | None = None
     effective_max: int | None = None
@@ -89,6 +90,7 @@ class ClientUsage:
     latency_us_last: float = 0
     latency_us_log2: list[int] = field(default_factory=list)
     evict_us_log2: list[int] = field(default_factory=list)
+    latency: list[dict[str, Any]] = field(default_factory=list)
     streams: list[dict[str, Any]] = field(default_factory=list)
 
 

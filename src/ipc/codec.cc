@@ -15,9 +15,10 @@ namespace json = boost::json;
 
 // clang-format off
 #define GPUCTL_FIELD(name, ...) name,
+BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
-  ended, ended_launches, ended_evictions,
+  ended, ended_launches, ended_evictions, latency,
   effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_memory_max))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
@@ -25,7 +26,7 @@ BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, shared_sms, common_sms,
   sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
-  latency_us_log2, evict_us_log2, streams))
+  latency_us_log2, evict_us_log2, latency, streams))
 BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
@@ -141,6 +142,7 @@ void read_members(Fields& fields, T& value) {
   }
 GPUCTL_CODEC(Slice)
 GPUCTL_CODEC(Device)
+GPUCTL_CODEC(Latency)
 GPUCTL_CODEC(StreamJob)
 GPUCTL_CODEC(ClientUsage)
 GPUCTL_CODEC(Client)

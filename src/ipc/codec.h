@@ -17,6 +17,7 @@ namespace gpuctl::ipc {
 boost::json::object to_json(const Slice& slice);
 boost::json::object to_json(const SliceSettings& settings);
 boost::json::object to_json(const Device& device);
+boost::json::object to_json(const Latency& latency);
 boost::json::object to_json(const StreamJob& job);
 boost::json::object to_json(const ClientUsage& usage);
 boost::json::object to_json(const Client& client);
@@ -46,6 +47,7 @@ boost::json::array to_json(const std::vector<T>& list) {
 void read(Fields& fields, Slice& slice);
 void read(Fields& fields, SliceSettings& settings);
 void read(Fields& fields, Device& device);
+void read(Fields& fields, Latency& latency);
 void read(Fields& fields, StreamJob& job);
 void read(Fields& fields, ClientUsage& usage);
 void read(Fields& fields, Client& client);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/latency_buckets.h"
 #include "base/sm_range.h"
 #include "ipc/mode.h"
 
@@ -21,7 +22,7 @@ inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
 /// Changes whenever a word moves or means something else. A flag or a word of `reserved` that gets a meaning changes
 /// nothing if the other side may ignore it and 0 means what was before. A client says at Attach which version it has;
 /// with any other than the daemon's it gets no page and runs without limits.
-inline constexpr std::uint32_t kStubVersion = 9;
+inline constexpr std::uint32_t kStubVersion = 10;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
 /// program that holds a grant attaches again sooner.
@@ -221,6 +222,15 @@ struct alignas(64) Needs {
 };
 static_assert(sizeof(Needs) == 192);
 
+/// client -> daemon, one per device: how long bursts took (libgpuslice/agent/burst.h), and requests that the program
+/// names. Counters only grow, and wrap.
+struct alignas(64) LatencyCounts {
+  std::uint32_t bursts[kLatencyBuckets];
+  std::uint32_t requests[kLatencyBuckets];  ///< where there are any, bursts are not shown
+  std::uint32_t counted;                    ///< changes after each that counted
+};
+static_assert(sizeof(LatencyCounts) == 2 * 4 * kLatencyBuckets + 64);
+
 struct Stub {
   std::uint32_t magic;
   std::uint32_t version;
@@ -265,7 +275,9 @@ inline constexpr std::size_t kNeedsOffset =
     kClientWordsOffset + std::size_t{kMaxDevices} * kStreamPlaces * sizeof(Head);
 static_assert(kNeedsOffset + kMaxDevices * sizeof(Needs) <= kRecordsOffset);
 inline constexpr std::uint32_t kRecords = 256;
+inline constexpr std::size_t kLatencyOffset =
+    kRecordsOffset + kRecords * sizeof(Record);  ///< LatencyCounts[kMaxDevices]
 /// Size of the memfd: whole pages.
-inline constexpr std::size_t kStubBytes = kRecordsOffset + kRecords * sizeof(Record);
+inline constexpr std::size_t kStubBytes = (kLatencyOffset + kMaxDevices * sizeof(LatencyCounts) + 4095) / 4096 * 4096;
 
 }  // namespace gpuctl::ipc

@@ -101,6 +101,11 @@ inline Needs& needs_at(Stub& stub, std::size_t device) noexcept {
   return reinterpret_cast<Needs*>(reinterpret_cast<std::byte*>(&stub) + kNeedsOffset)[device];
 }
 
+/// The latencies of a device, which is below kMaxDevices.
+inline LatencyCounts& latency_at(Stub& stub, std::size_t device) noexcept {
+  return reinterpret_cast<LatencyCounts*>(reinterpret_cast<std::byte*>(&stub) + kLatencyOffset)[device];
+}
+
 /// Sleeps while `word` holds `expected`, at most for `timeout` (negative: no limit). True when woken or when the word
 /// differs already; false on timeout. It may wake without reason, or on a signal: check the word again.
 bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;

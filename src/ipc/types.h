@@ -15,6 +15,16 @@ namespace gpuctl::ipc {
 using gpuctl::kNoGroup;
 using gpuctl::SliceSettings;
 
+/// How long bursts or requests took.
+struct Latency {
+  std::string of;            ///< "bursts", "requests" or, of a slice, "bursts and requests"
+  std::int64_t seconds = 0;  ///< in the last so many; 0: all
+  std::int64_t count = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+  double p999_us = 0;
+};
+
 /// All settings are present; a limit that is absent is lifted.
 struct Slice {
   std::string path;
@@ -32,6 +42,7 @@ struct Slice {
   std::int64_t ended = 0;   ///< programs in it and below it that have ended since the daemon started
   std::int64_t ended_launches = 0;
   std::int64_t ended_evictions = 0;
+  std::vector<Latency> latency;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   /// What is in force where slices above bound it; absent: what is set.
   std::optional<std::int64_t> effective_reserve;
   std::optional<std::string> effective_reserve_mode;
@@ -85,6 +96,7 @@ struct ClientUsage {
   double latency_us_last = 0;
   std::vector<std::int64_t> latency_us_log2;
   std::vector<std::int64_t> evict_us_log2;
+  std::vector<Latency> latency;    ///< lately and in all; empty: nothing was counted
   std::vector<StreamJob> streams;  ///< those with work, where streams are jobs
 };
 

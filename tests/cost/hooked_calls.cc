@@ -79,6 +79,12 @@ CUresult launch_ex(int i, CUlaunchAttribute* attributes, unsigned count) {
   return cuLaunchKernelEx(&config, kernel(i), g_no_parameters, nullptr);
 }
 
+/// A burst of one launch.
+CUresult launch_and_wait(int i) {
+  check(cuLaunchKernel(kernel(i), 8, 1, 1, 32, 1, 1, 0, nullptr, g_no_parameters, nullptr), "cuLaunchKernel");
+  return cuStreamSynchronize(nullptr);
+}
+
 std::string ptx() {
   std::string text = ".version 6.4\n.target sm_75\n.address_size 64\n";
   for (int i = 0; i < kKernels; ++i) text += ".visible .entry kernel" + std::to_string(i) + "()\n{\n  ret;\n}\n";

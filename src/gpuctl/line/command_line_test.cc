@@ -134,6 +134,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "clients       0\n"
             "faults        2\n"
             "ended         1 program; launches 12.4k, evictions 0\n"
+            "latency       none measured\n"
             "\n"
             "PID  USER  GPU  STATE    GRANTED  HOLDING  DEMAND  MEMORY  LAUNCHES  EVICTIONS  EVICT MEAN  EVICT MAX  "
             "COMMAND\n"

@@ -6,6 +6,7 @@
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/kernel_lines.h"
+#include "gpuctl/views/latency_lines.h"
 #include "gpuctl/views/slice_rows.h"
 
 namespace gpuctl::cli {
@@ -61,6 +62,7 @@ Action declare_explain(Arguments& arguments) {
     if (!ruling) return ruling.error();
     for (const std::string& line : in_force_lines(explained->client, *ruling)) context.out << line << '\n';
     for (const std::string& line : turn_lines(explained->client)) context.out << line << '\n';
+    for (const std::string& line : latency_lines(explained->client)) context.out << line << '\n';
     context.out << '\n';
     if (explained->kernels.empty()) {
       context.out << "no kernel is shown: none was reported yet, or its user's are not for you\n";

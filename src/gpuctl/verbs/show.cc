@@ -9,6 +9,7 @@
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/fairness_lines.h"
 #include "gpuctl/views/kernel_lines.h"
+#include "gpuctl/views/latency_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "sched/policy.h"
 
@@ -40,6 +41,9 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("ended", s.ended == 0 ? "none"
                              : plural(s.ended, "program") + "; launches " + format_count(s.ended_launches) +
                                    ", evictions " + format_count(s.ended_evictions));
+  const std::vector<std::string> latency = latency_lines(s.latency);
+  line("latency", latency.empty() ? "none measured" : latency.front());
+  for (std::size_t i = 1; i < latency.size(); ++i) line("", latency[i]);
 }
 
 Table client_table(const std::vector<ipc::Client>& clients) {
@@ -53,6 +57,9 @@ Table client_table(const std::vector<ipc::Client>& clients) {
                {"DEMAND", right},
                {"MEMORY", right},
                {"LAUNCHES", right},
+               {"P50", right, 0, 0, true},
+               {"P99", right, 0, 0, true},
+               {"P99.9", right, 0, 0, true},
                {"EVICTIONS", right},
                {"EVICT MEAN", right},
                {"EVICT MAX", right},
@@ -60,13 +67,14 @@ Table client_table(const std::vector<ipc::Client>& clients) {
   for (const ipc::Client& c : clients) {
     const std::string pid = std::to_string(c.pid);
     if (c.usage.empty())
-      table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-",
-                     printable(c.command)});
+      table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-", "-", "-",
+                     "-", printable(c.command)});
     for (const ipc::ClientUsage& u : c.usage)
       table.add_row({pid, user_name(c.uid), std::to_string(u.device), state_text(c, u), granted_text(u),
                      std::to_string(u.holding), std::to_string(u.demand), format_bytes(u.memory),
-                     format_count(u.launches), format_count(u.evictions),
-                     u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
+                     format_count(u.launches), latency_text(u.latency, &ipc::Latency::p50_us),
+                     latency_text(u.latency, &ipc::Latency::p99_us), latency_text(u.latency, &ipc::Latency::p999_us),
+                     format_count(u.evictions), u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
                      u.evictions == 0 ? "-" : format_us(u.evict_us_max), printable(c.command)});
   }
   return table;

@@ -8,6 +8,7 @@
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/fairness_lines.h"
+#include "gpuctl/views/latency_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "gpuctl/views/top_model.h"
 #include "sched/slices.h"
@@ -133,10 +134,11 @@ std::string spark(const TopView& view, const std::string& slice) {
 Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, const TopView& view, bool bars,
                  std::size_t most) {
   using enum Table::Align;
-  std::vector<Table::Column> columns{{"SLICE", left, 12},         {"RESERVE", right},        {"MAX", right},
-                                     {"WEIGHT", right, 0, 2},     {"PRIORITY", right, 0, 3}, {"POLICY", left, 0, 4},
-                                     {"GRANTED", right},          {"DEMAND", right},         {"CLIENTS", right, 0, 1},
-                                     {"LATELY", left, 0, 8, true}};
+  std::vector<Table::Column> columns{
+      {"SLICE", left, 12},          {"RESERVE", right},         {"MAX", right},
+      {"WEIGHT", right, 0, 2},      {"PRIORITY", right, 0, 3},  {"POLICY", left, 0, 4},
+      {"GRANTED", right},           {"DEMAND", right},          {"CLIENTS", right, 0, 1},
+      {"LATELY", left, 0, 8, true}, {"P50", right, 0, 9, true}, {"P99", right, 0, 0, true}};
   const bool served = !now.fairness.empty();
   if (served) columns.insert(columns.end(), {{"ANTT", right, 0, 5}, {"DNTT", right, 0, 6}, {"STP", right, 0, 7}});
   Part part{Table(std::move(columns))};
@@ -172,7 +174,9 @@ Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, con
                                    std::to_string(sms.granted),
                                    std::to_string(sms.demand),
                                    std::to_string(s.clients),
-                                   bars ? spark(view, s.path) : "-"};
+                                   bars ? spark(view, s.path) : "-",
+                                   latency_text(s.latency, &ipc::Latency::p50_us),
+                                   latency_text(s.latency, &ipc::Latency::p99_us)};
     if (const ipc::Fairness* f = fairness_of(now.fairness, s.path); f != nullptr && f->programs > 0)
       cells.insert(cells.end(), {format_slowdown(f->antt), format_slowdown(f->dntt), format_slowdown(f->stp)});
     else if (served)
@@ -208,9 +212,9 @@ Part programs_part(const std::vector<const TopClient*>& rows, const TopView& vie
                    {"EVICT LAST", right, 0, 7, true},
                    {"P50", right, 0, 2, true},
                    {"P99", right, 0, 1, true},
+                   {"P99.9", right, 0, 9, true},
                    {"COMMAND", left, 8}})};
   const auto rate = [](const std::optional<double>& value) { return value ? format_rate(*value) : std::string("-"); };
-  const auto time = [](const std::optional<double>& us) { return us ? format_us(*us) : std::string("-"); };
   const auto launches = [&](std::size_t i) { return rows[i]->launches_per_s.value_or(0) > 0; };
   const auto is_chosen = [&](const TopClient* row) {
     return view.program && view.program->first == row->client->pid &&
@@ -240,11 +244,12 @@ Part programs_part(const std::vector<const TopClient*>& rows, const TopView& vie
             by_grant ? std::to_string(u->granted) : "-", row.holds_counted() ? std::to_string(u->holding) : "-",
             rate(row.launches_per_s), row.holds_counted() ? rate(row.evictions_per_s) : "-",
             evicted ? format_us(u->evict_us_mean) : "-", evicted ? format_us(u->evict_us_last) : "-",
-            time(row.latency_us_p50), time(row.latency_us_p99)})
+            latency_text(u->latency, &ipc::Latency::p50_us), latency_text(u->latency, &ipc::Latency::p99_us),
+            latency_text(u->latency, &ipc::Latency::p999_us)})
         cells.push_back(cell);
     } else {
       cells.insert(cells.end(), {"-", printable(row.state())});
-      cells.insert(cells.end(), 10, "-");
+      cells.insert(cells.end(), 11, "-");
     }
     cells.push_back(printable(short_command(c.command)));
     part.table.add_row(std::move(cells));

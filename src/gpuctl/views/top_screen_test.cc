@@ -21,7 +21,7 @@ ipc::ClientUsage usage(std::int64_t granted, std::int64_t holding, std::int64_t 
   u.evictions = evictions;
   u.evict_us_mean = 24.26;
   u.evict_us_last = 1250;
-  u.latency_us_log2 = {0, 0, 0, 0, 0, launches};
+  u.latency = {{"bursts", 10, launches, 48, 63.7, 80}, {"bursts", 0, launches, 1, 2, 3}};
   return u;
 }
 
@@ -53,13 +53,23 @@ TEST(TopScreen, PlainText) {
           "    train   4 lend    -     100         0  share       100     124        1",
           "  ls             8    -     100        10  share         8       8        1", "",
           " PID  SLICE        GPU  STATE     MODE     GRANTED  HOLDING  LAUNCH/S  EVICT/S  EVICT MEAN  EVICT LAST    "
-          "P50      P99  COMMAND",
+          "P50      P99  P99.9  COMMAND",
           " 815  batch/train    0  running   workers      100      100       116       50     24.3 us     1.25 ms  48 "
-          "us  63.7 us  python3 train.py --epochs 3",
+          "us  63.7 us  80 us  python3 train.py --epochs 3",
           "  99  ls             -  attached  -              -        -         -        -           -           -      "
-          "-        -  idle",
+          "-        -      -  idle",
           "4711  ls             0  running   workers        8        6       400        0           -           -  48 "
-          "us  63.7 us  server --port 80 /x"}));
+          "us  63.7 us  80 us  server --port 80 /x"}));
+}
+
+TEST(TopScreen, SlicesHaveTheLatencyOfTheirPrograms) {
+  ipc::Snapshot now = snapshot(2);
+  now.slices[3].latency = {{"requests", 10, 100, 1400, 3300, 5100}, {"requests", 0, 900, 1, 2, 3}};
+  const Lines lines = render_top(nullptr, now, {90, 24, false, true});
+  EXPECT_EQ(lines[3], "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS     P99");
+  EXPECT_EQ(lines[4], "/                -    -     100         0  share       108     132        0       -");
+  EXPECT_EQ(lines[7], "  ls             8    -     100        10  share         8       8        1  3.3 ms");
+  EXPECT_NE(render_top(nullptr, now, {80, 24, false, true})[7].find("3.3 ms"), std::string::npos);
 }
 
 TEST(TopScreen, FairnessIsShownWhereItIsKnown) {

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "gpuctl/text/table.h"
+#include "gpuctl/views/latency_lines.h"
 #include "sched/slices.h"
 
 namespace gpuctl::cli {
@@ -42,7 +43,7 @@ double measure(const TopClient& row, Order order) {
     case Order::launches:
       return row.launches_per_s.value_or(-1);
     case Order::p99:
-      return row.latency_us_p99.value_or(-1);
+      return row.usage == nullptr || !lately(row.usage->latency) ? -1 : lately(row.usage->latency)->p99_us;
   }
   return 0;
 }

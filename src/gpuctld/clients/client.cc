@@ -29,6 +29,9 @@ std::vector<std::int64_t> read_histogram(const std::uint32_t (&buckets)[N]) {
   return result;
 }
 
+/// Short beside the window in which latencies are shown.
+constexpr std::chrono::milliseconds kLatenciesEvery{200};
+
 /// What an allocation takes beside its bytes, at most, rounding included.
 constexpr std::size_t kOfAllocation = 32;
 
@@ -73,6 +76,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   client.memfd_ = std::move(stub->fd);
   client.stub_ = std::move(stub->map);
   ipc::store(client.stub_->daemon_alive, 1u);
+  client.latencies_.resize(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) {
     client.slots_.emplace_back().device = devices[i];
     if (devices[i] < 0) ipc::store(client.stub_->grant[i].polled.capsm, ipc::kUnlimited);
@@ -132,6 +136,15 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     slot.disobeying = false;
   }
   return changed;
+}
+
+void Client::read_latencies(std::uint64_t now_ns, bool at_once, const TakeLatencies& take) {
+  if (!at_once && !past(latencies_ns_, kLatenciesEvery, now_ns)) return;
+  latencies_ns_ = now_ns;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].device < 0) continue;
+    if (const auto more = latencies_[i].look(ipc::latency_at(*stub_.get(), i), now_ns)) take(slots_[i].device, *more);
+  }
 }
 
 void Client::inherit(std::size_t index, const Promise& promise, std::uint32_t capsm, std::uint64_t now_ns,
@@ -329,6 +342,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.latency_us_last = microseconds(ipc::load(shared.latency_ns_last));
   result.latency_us_log2 = read_histogram(shared.latency_us_log2);
   result.evict_us_log2 = read_histogram(shared.evict_us_log2);
+  result.latency = latencies_[index].describe();
   return result;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "gpuctld/clients/client_slot.h"
+#include "gpuctld/clients/latencies.h"
 #include "gpuctld/clients/lease.h"
 #include "gpuctld/protocol/process.h"
 #include "ipc/stub_map.h"
@@ -60,6 +61,11 @@ class Client {
   /// Reads what the client reports about its devices, and whether it lives. About device d nothing above `sms[d]` is
   /// believed. True if a demand changed, or what its workers take of an SM.
   bool read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now_ns);
+
+  /// Calls `take(device, more)` with the latencies that the page has counted since the last call, by the daemon's
+  /// device, if that call was some time ago or `at_once`.
+  using TakeLatencies = std::function<void(int device, const ClientLatency::More& more)>;
+  void read_latencies(std::uint64_t now_ns, bool at_once, const TakeLatencies& take);
 
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
@@ -163,7 +169,9 @@ class Client {
   ipc::UniqueFd memfd_;
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
-  bool opened_ = false;  ///< open_grants()
+  std::vector<ClientLatency> latencies_;  ///< by slot
+  std::uint64_t latencies_ns_ = 0;        ///< when they were last read
+  bool opened_ = false;                   ///< open_grants()
   const DaemonOptions* options_ = &kDefaultOptions;
   Lease lease_;
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy

@@ -75,6 +75,7 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
   }
   for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
+  latencies_.keep([this](const std::string& slice) { return tree_.find(slice) != nullptr; });
   decide_anew(now_ns);
 }
 
@@ -100,6 +101,7 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   charge_turns(now_ns);
   learn(now_ns);
   read_usage(now_ns);
+  read_latencies(client, now_ns, true);
   mark_active(now_ns);  // its slice's reserve is held as if it were there
   if (knowledge_.wants_names(client.identity().uid)) take_names(client);
   for (auto& queues : queues_)
@@ -251,8 +253,17 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
 /// True if a demand changed.
 bool Scheduler::read_usage(std::uint64_t now_ns) {
   bool changed = false;
-  for (Client& client : clients_) changed |= client.read_usage(sms_, now_ns);
+  for (Client& client : clients_) {
+    changed |= client.read_usage(sms_, now_ns);
+    read_latencies(client, now_ns, false);
+  }
   return changed;
+}
+
+void Scheduler::read_latencies(Client& client, std::uint64_t now_ns, bool at_once) {
+  client.read_latencies(now_ns, at_once, [&](int device, const ClientLatency::More& more) {
+    latencies_.add(client.slice(), device, more, now_ns);
+  });
 }
 
 /// True if a client began or ceased to launch often where that decides about time slices.

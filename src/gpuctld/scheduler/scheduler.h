@@ -123,6 +123,9 @@ class Scheduler {
   /// rules over them, or launches are recorded. By path.
   std::map<std::string, sched::FairnessFigures> fairness(std::uint64_t now_ns);
 
+  /// How long the bursts and requests of each slice's programs took.
+  const SliceLatencies& latencies() const { return latencies_; }
+
   /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 
@@ -195,6 +198,7 @@ class Scheduler {
   bool update_queues(std::uint64_t now_ns);
   void charge_turns(std::uint64_t now_ns);
   bool read_usage(std::uint64_t now_ns);
+  void read_latencies(Client& client, std::uint64_t now_ns, bool at_once);
   bool mark_active(std::uint64_t now_ns);
   std::size_t held_for_nobody() const;
   bool mark_often();
@@ -226,6 +230,7 @@ class Scheduler {
   std::map<std::uint32_t, TokenBucket> learning_;  ///< by user
   Recorder recorder_;
   sched::Fairness fairness_;
+  SliceLatencies latencies_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<std::map<std::string, Tried>> tried_;      ///< likewise

@@ -42,7 +42,11 @@ void Activity::publish(int device, std::uint32_t demand) {
 }
 
 std::uint32_t Activity::count(std::size_t index) {
-  const std::uint32_t more = devices_[index].launches.exchange(0, std::memory_order_relaxed);
+  Device& device = devices_[index];
+  std::uint32_t before = device.counted.load(std::memory_order_relaxed), now = 0;
+  do now = device.launches.load(std::memory_order_relaxed);
+  while (!device.counted.compare_exchange_weak(before, now));
+  const std::uint32_t more = now - before;
   if (ipc::Stub* stub = Client::get().stub(); stub && more > 0)
     __atomic_fetch_add(&stub->usage[index].launches, more, __ATOMIC_RELAXED);
   return more;

@@ -8,10 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <shared_mutex>
 
 #include "base/sm_range.h"
 #include "ipc/stub.h"
 #include "ipc/stub_map.h"
+#include "libgpuslice/agent/burst.h"
+#include "libgpuslice/base/launch_words.h"
 
 namespace gpuslice {
 
@@ -33,7 +36,7 @@ class Activity {
 
   /// A launch of `blocks` blocks is about to go to the device. Any thread. Makes a system call only when work begins
   /// after a pause.
-  void launched(int device, std::uint64_t blocks) {
+  [[gnu::always_inline]] void launched(int device, std::uint64_t blocks) {
     Device& its = devices_[static_cast<std::size_t>(device)];
     its.launches.fetch_add(1, std::memory_order_relaxed);
     const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, gpuctl::kMaxSms));
@@ -41,6 +44,35 @@ class Activity {
     if (!its.at_work.load(std::memory_order_relaxed)) [[unlikely]]
       begin_work(device, most);
   }
+
+  /// The burst of a device (bursts.h), which is below kMaxDevices.
+  Burst& burst(int device) { return devices_[static_cast<std::size_t>(device)].burst; }
+  bool any_burst() const {
+    return std::any_of(devices_.begin(), devices_.begin() + devices(),
+                       [](const Device& device) { return device.burst.open(); });
+  }
+  /// Copies, and launches that launched() is not told of. Threads that count at the same time may count one less.
+  void count_other_work(int device) {
+    std::atomic<std::uint32_t>& others = devices_[static_cast<std::size_t>(device)].others;
+    others.store(others.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// Changes when the program puts work on any device.
+  std::uint32_t issued_so_far() const {
+    std::uint32_t sum = 0;
+    for (int i = 0; i < devices(); ++i) {
+      const Device& device = devices_[static_cast<std::size_t>(i)];
+      sum += device.launches.load(std::memory_order_relaxed) + device.others.load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+  /// How many devices there are to look at.
+  static int devices() {
+    if (g_launch_words.one_device.load(std::memory_order_relaxed)) return 1;
+    const gpuctl::ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
+    return page ? static_cast<int>(std::min(gpuctl::ipc::load(page->devices), gpuctl::ipc::kMaxDevices)) : 0;
+  }
+  /// Held in common while the driver is asked about streams of bursts, and alone while one goes.
+  std::shared_mutex& streams_used() { return streams_used_; }
 
   /// Counts what was launched since the last call, in the client's page. Any thread; makes no call to the driver.
   void count();
@@ -58,9 +90,12 @@ class Activity {
   static Activity instance_;
 
   struct alignas(64) Device {
-    std::atomic<std::uint32_t> launches{0};  ///< that are not counted yet
-    std::atomic<std::uint32_t> blocks{0};    ///< of the largest launch since work began, at most kMaxSms
+    std::atomic<std::uint32_t> launches{0};
+    std::atomic<std::uint32_t> blocks{0};  ///< of the largest launch since work began, at most kMaxSms
     std::atomic<bool> at_work{false};
+    std::atomic<std::uint32_t> others{0};
+    Burst burst;                            ///< begins in the same cache line
+    std::atomic<std::uint32_t> counted{0};  ///< of `launches`
   };
   void begin_work(int device, std::uint32_t blocks);
   /// Of one device; returns how many there were.
@@ -68,6 +103,7 @@ class Activity {
   static void publish(int device, std::uint32_t demand);
 
   std::atomic<bool> any_{false};
+  std::shared_mutex streams_used_;
   std::array<Device, gpuctl::ipc::kMaxDevices> devices_{};
 };
 

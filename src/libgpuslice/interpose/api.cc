@@ -1,8 +1,10 @@
 #include <cstring>
 
 #include "gpuslice/gpuslice.h"
+#include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/clock.h"
 #include "libgpuslice/base/nothrow.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/interpose/hooks.h"
@@ -97,6 +99,17 @@ GPUSLICE_API int gpuslice_stream_priority(void* stream, int level) {
         return GPUSLICE_OK;
       },
       GPUSLICE_ERROR_NO_MEMORY);
+}
+
+/// A request is the instant at which it began: nothing is kept of it.
+GPUSLICE_API gpuslice_request gpuslice_request_begin(void) {
+  return gpuslice::monotonic_ns();
+}
+
+GPUSLICE_API int gpuslice_request_end(gpuslice_request request) {
+  const std::uint64_t now_ns = gpuslice::monotonic_ns();
+  if (request == 0 || request > now_ns) return GPUSLICE_ERROR_INVALID;
+  return gpuslice::count_request(now_ns - request) ? GPUSLICE_OK : GPUSLICE_ERROR_NOT_ATTACHED;
 }
 
 GPUSLICE_API const char* gpuslice_error_string(int error) {

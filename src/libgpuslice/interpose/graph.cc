@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "libgpuslice/agent/activity.h"
+#include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/dlsym.h"
@@ -83,6 +84,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     const auto call = [&] { return driver().cuGraphLaunch(exec, where); };
     return capturing(where) ? call() : counted_launch(exec, call);
   };
+  note_work(where);
   const StreamCall in_flight(where);
   return nothrow([&] {
     const int free = Activity::free_device();

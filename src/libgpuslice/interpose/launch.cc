@@ -1,6 +1,7 @@
 // Launches, as the driver is asked for them: what goes as it came, and else in which form and where it goes
 // (launch/choose_form.h).
 #include "libgpuslice/agent/activity.h"
+#include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/driver.h"
@@ -41,7 +42,10 @@ namespace {
   const RecentKernel* known = Kernels::find_recent(function);
   if (!known) return false;
   if (KernelInfo* kernel = known->kernel) kernel->count_free_launch();
-  Activity::get().launched(static_cast<int>(device), blocks);
+  Activity& activity = Activity::get();
+  activity.launched(static_cast<int>(device), blocks);
+  if (!activity.burst(static_cast<int>(device)).knows(stream)) [[unlikely]]
+    issued(static_cast<int>(device), stream);
   return true;
 }
 
@@ -162,6 +166,7 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
                                          unsigned bz, unsigned shared, CUstream stream, void** params, void** extra) {
   const auto plain = driver().cuLaunchKernel;
   if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
+  note_work(stream);
   const auto in_stream = [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); };
   if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared, in_stream))
     return CUDA_SUCCESS;
@@ -171,6 +176,7 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
 CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, CUstream stream, void** params) {
   if (!driver().cuLaunchCooperativeKernel) return CUDA_ERROR_NOT_INITIALIZED;
+  note_work(stream);
   CUlaunchAttribute cooperative{};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
@@ -187,6 +193,7 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   if (!config) return plain(config, f, params, extra);
   CUlaunchConfig c = *config;
   c.hStream = explicit_stream(c.hStream, per_thread);
+  note_work(c.hStream);
   const auto in_stream = [&](CUstream where) {
     CUlaunchConfig there = c;
     there.hStream = where;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ipc/stub.h"
+#include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/base/driver.h"
@@ -24,8 +25,13 @@ CUresult quietly(Function function, Arguments... arguments) {
   return nothrow([&] {
     if (!function) return CUDA_ERROR_NOT_INITIALIZED;
     join_all();
-    QuiesceLaunches quiesced;
-    return function(arguments...);
+    const BurstWait wait;
+    const CUresult result = [&] {
+      QuiesceLaunches quiesced;
+      return function(arguments...);
+    }();
+    if (result == CUDA_SUCCESS) wait.over(Burst::Seen::kSome);
+    return result;
   });
 }
 
@@ -94,6 +100,7 @@ CUresult destroy_context(CUcontext context, CUresult(CUDAAPI* function)(CUcontex
     ExecutableGraph::give_up_copies(context);
     QuiesceLaunches quiesced(device_of(context));
     Contexts::forget(context);
+    forget_burst(device_of(context));
     const CUresult result = function(context);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget(context);
     return result;
@@ -108,6 +115,7 @@ CUresult reset_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice)) {
     const std::vector<CUcontext> primary = primary_contexts(device);
     give_up_parts(primary);
     std::ranges::for_each(primary, Contexts::forget);
+    forget_burst(device);
     const CUresult result = function(device);
     if (result == CUDA_SUCCESS) HeldMemory::get().forget_device(device);  // primary_uses() stays: nothing is released
     return result;
@@ -122,6 +130,7 @@ CUresult release_primary(CUdevice device, CUresult(CUDAAPI* function)(CUdevice))
     const std::vector<CUcontext> primary = primary_contexts(device);
     // This may be the last release, which ends the memory that the agent looks at. The driver does not say so before.
     const AgentsHeld held(device);
+    if (primary_uses(device) <= 1) forget_burst(device);
     const CUresult result = function(device);
     if (result != CUDA_SUCCESS) return result;
     if (--primary_uses(device) <= 0) give_up_parts(primary);

@@ -1,6 +1,7 @@
 // Streams: notes captures, and what streams wait for.
 #include <cstdint>
 
+#include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/dlsym.h"
@@ -74,6 +75,7 @@ CUresult destroy(CUstream stream, CUresult(CUDAAPI* function)(CUstream)) {
     StreamLevels::get().destroyed(stream);
     WaitingStreams::get().destroyed(stream);
     Captures::get().destroyed(stream);
+    burst_stream_destroyed(stream);
     return function(stream);
   });
 }

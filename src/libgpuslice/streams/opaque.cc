@@ -295,6 +295,21 @@ std::uint32_t Opaque::demand(Look* look) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, view_.sms()));
 }
 
+bool Opaque::idle() {
+  // The agent has it now and then, for some microseconds; or for long, in a call that does not return.
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  for (int tries = 0; !lock.owns_lock() && tries < 100; ++tries) {
+    std::this_thread::yield();
+    lock.try_lock();
+  }
+  return lock.owns_lock() && std::ranges::all_of(lanes_, [](const auto& entry) {
+           const Lane& lane = *entry.second;
+           if (!lane.busy.load(std::memory_order_acquire)) return true;
+           std::unique_lock turn(entry.second->mutex, std::try_to_lock);
+           return turn.owns_lock() && lane.is_over();
+         });
+}
+
 /// The caller holds the lane's mutex.
 void Opaque::consider(const Lane& lane, Look& look) const {
   look.any = true;

@@ -178,6 +178,8 @@ class Opaque {
   /// How many SMs the launches that are on the GPU now could fill; 0 if all are complete. Asks the driver. `look`: only
   /// for the agent.
   std::uint32_t demand(Look* look = nullptr);
+  /// Whether all of them are complete. False too where that cannot be seen at once. The context must be current.
+  bool idle();
   /// Writes launches that do not end to the debug file.
   void report_slow();
   /// A kernel of which a launch may be stuck where it was confined.

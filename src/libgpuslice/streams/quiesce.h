@@ -6,6 +6,7 @@
 // evicted launch after all, and its agent, that is seen and the launch ends without new workers (Context::rescue).
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 namespace gpuslice {
@@ -35,18 +36,27 @@ class QuiesceLaunches {
 
   /// Those of one device, where the call has to do with no other.
   explicit QuiesceLaunches(int device = kAllDevices) {
+    ++alive_;
     std::vector<LaunchSource*> sources = launch_sources();
     std::erase_if(sources,
                   [device](const LaunchSource* source) { return device != kAllDevices && source->device() != device; });
     stop(std::move(sources));
   }
-  explicit QuiesceLaunches(LaunchSource& source) { stop({&source}); }
-  ~QuiesceLaunches() { resume(); }
+  explicit QuiesceLaunches(LaunchSource& source) {
+    ++alive_;
+    stop({&source});
+  }
+  ~QuiesceLaunches() {
+    resume();
+    --alive_;
+  }
   QuiesceLaunches(const QuiesceLaunches&) = delete;
   QuiesceLaunches& operator=(const QuiesceLaunches&) = delete;
 
   /// Whether no launch is incomplete, and none starts.
   bool quiet() const { return quiet_; }
+  /// Whether an object lives: a thread may block in the driver.
+  static bool any() { return alive_.load(std::memory_order_relaxed) > 0; }
 
  private:
   void stop(std::vector<LaunchSource*> sources) {
@@ -62,6 +72,8 @@ class QuiesceLaunches {
     for (LaunchSource* source : stopped_) source->resume_launches();
     stopped_.clear();
   }
+
+  static inline constinit std::atomic<int> alive_{0};
 
   bool quiet_ = true;
   std::vector<LaunchSource*> stopped_;

@@ -16,7 +16,8 @@ class LatencyWindow {
   using Nanoseconds = std::chrono::nanoseconds;
   static constexpr Nanoseconds kUsual = std::chrono::seconds{10};
 
-  explicit LatencyWindow(Nanoseconds length = kUsual) : step_(length / kSteps) {}
+  LatencyWindow() : LatencyWindow(kUsual) {}
+  explicit LatencyWindow(Nanoseconds length) : step_(length / kSteps) {}
 
   /// `more` was counted since the last call. `now` does not go back.
   void add(Nanoseconds now, const LatencyHistogram& more) {

@@ -22,7 +22,7 @@ AT_ONCE = 16  # connections of one process, in most attacks
 LONGEST = 64 << 10  # bytes of a message that the daemon takes from a stranger
 LONGEST_OF_CLIENT = 4 << 20
 ANY_PORT = (b"127.0.0.1", 0)  # a name in text would need a module that the attacker may not read
-PAGE_BYTES = 32768
+PAGE_BYTES = 61440
 F_ADD_SEALS, F_SEAL_FUTURE_WRITE = 1033, 16  # fcntl.h
 JUNK = (
     None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**63), 0.5, 1e308, "", "/", "../..", "x" * 5000, "\0\n\x1b[2J",

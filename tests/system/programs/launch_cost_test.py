@@ -15,23 +15,27 @@ from tests.system.harness import instance
 MARGIN = (1.15, 1.5)
 # Instructions with nothing in force, and below a max.
 BOUNDS = {
-    "cuLaunchKernel": (121, 892),
-    "cuLaunchKernel_own_stream": (121, 887),
-    "cuLaunchKernelEx": (142, 958),
-    "cuLaunchKernelEx_attribute": (151, 1014),
-    "cuMemcpyAsync": (35, 363),
-    "cuMemcpyHtoDAsync": (35, 363),
-    "cuMemsetD8Async": (36, 364),
+    "cuLaunchKernel": (124, 903),
+    "cuLaunchKernel_own_stream": (124, 898),
+    "cuLaunchKernelEx": (142, 969),
+    "cuLaunchKernelEx_attribute": (151, 1025),
+    "cuMemcpyAsync": (50, 376),
+    "cuMemcpyHtoDAsync": (50, 376),
+    "cuMemsetD8Async": (51, 377),
     "cuMemAllocAsync": (1414, 1442),
     "cuMemFreeAsync": (707, 733),
     "cuEventRecord": (31, 359),
     "cuStreamWaitEvent": (62, 583),
-    "cuStreamQuery": (24, 24),
-    "cuStreamSynchronize": (24, 24),
+    "cuEventQuery": (38, 38),
+    "cuEventSynchronize": (38, 38),
+    "cuStreamQuery": (46, 46),
+    "cuStreamSynchronize": (46, 46),
+    "cuCtxSynchronize": (39, 39),
+    "launch_and_wait": (744, 5000),
     "cuDeviceGetAttribute": (39, 39),
 }
 # Of launches also the cache lines, of code and of data together, and the instructions that lock one.
-LINES = {"cuLaunchKernel": (21, 142), "cuLaunchKernelEx": (22, 152)}
+LINES = {"cuLaunchKernel": (22, 142), "cuLaunchKernelEx": (22, 152)}
 LOCKED = {"cuLaunchKernel": (2, 9), "cuLaunchKernelEx": (2, 9)}
 
 

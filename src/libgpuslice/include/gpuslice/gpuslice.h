@@ -16,7 +16,16 @@
 extern "C" {
 #endif
 
-#define GPUSLICE_VERSION 4
+#define GPUSLICE_VERSION 5
+
+/* A program that is to run with and without the library defines GPUSLICE_OPTIONAL before it includes this header, and
+ * does not link -lgpuslice. Where gpuctl run preloads the library, the functions that name requests are there; else
+ * they are null: `gpuslice_request r = gpuslice_request_begin ? gpuslice_request_begin() : 0;` */
+#ifdef GPUSLICE_OPTIONAL
+#define GPUSLICE_FUNCTION __attribute__((weak))
+#else
+#define GPUSLICE_FUNCTION
+#endif
 
 typedef enum gpuslice_error {
   GPUSLICE_OK = 0,
@@ -64,6 +73,22 @@ int gpuslice_stream_latency_critical(void* stream, int on);
  * level stays until the stream is destroyed, and counts from the stream's next launch. It moves no other program back.
  * Since version 3. */
 int gpuslice_stream_priority(void* stream, int level);
+
+/* Requests that the program names. gpuctl measures how long a program's work on the GPU takes by itself: in bursts,
+ * from the first launch with nothing outstanding to the return of the wait that sees all done. Who answers several
+ * requests at once, or whose requests are more than a burst, says where a request begins and ends. From the first one
+ * that ends, these count and bursts do not (gpuctl-show(1), docs/latency.md).
+ *
+ * gpuslice_request_begin() returns what gpuslice_request_end() takes, never 0. Requests may overlap and nest, and may
+ * end in another thread. One that never ends counts nothing and holds nothing. Each is to end once. A request counts on
+ * the device of the context that is current where it ends. Neither waits for the GPU: the end is when the program has
+ * its answer. Both take some 50 ns, and make no system call.
+ *
+ * gpuslice_request_end() returns GPUSLICE_ERROR_INVALID for 0 or a time to come, and GPUSLICE_ERROR_NOT_ATTACHED where
+ * nothing counts. Since version 5. */
+typedef uint64_t gpuslice_request;
+GPUSLICE_FUNCTION gpuslice_request gpuslice_request_begin(void);
+GPUSLICE_FUNCTION int gpuslice_request_end(gpuslice_request request);
 
 /* One line of English for a gpuslice_error. Never null; static. */
 const char* gpuslice_error_string(int error);

@@ -1,0 +1,90 @@
+#include "gpuctld/clients/latencies.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::daemon::latencies_test {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000, kMs = 1'000'000;
+
+struct Page : ipc::LatencyCounts {
+  Page() : ipc::LatencyCounts{} {}
+  void burst(std::uint64_t ms, std::uint32_t times = 1) { bursts[latency_bucket(ms * kMs)] += times, ++counted; }
+  void request(std::uint64_t ms, std::uint32_t times = 1) { requests[latency_bucket(ms * kMs)] += times, ++counted; }
+};
+
+TEST(ClientLatency, TellsWhatIsNew) {
+  Page page;
+  ClientLatency latency;
+  EXPECT_FALSE(latency.look(page, kSecond));
+  EXPECT_TRUE(latency.describe().empty());
+  page.burst(2, 99);
+  page.burst(100);
+  EXPECT_EQ(latency.look(page, 2 * kSecond)->histogram.count(), 100u);
+  EXPECT_FALSE(latency.look(page, 3 * kSecond));
+  page.burst(2);
+  EXPECT_EQ(latency.look(page, 30 * kSecond)->histogram.count(), 1u);
+  const auto said = latency.describe();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0].seconds, 10);
+  EXPECT_EQ(said[0].count, 1);
+  EXPECT_EQ(said[1].seconds, 0);
+  EXPECT_EQ(said[1].count, 101);
+  EXPECT_EQ(said[1].of, "bursts");
+  EXPECT_NEAR(said[1].p50_us, 2000, 125);
+  EXPECT_NEAR(said[1].p999_us, 100'000, 6250);
+}
+
+TEST(ClientLatency, CountsRequestsAloneFromTheFirstOn) {
+  Page page;
+  ClientLatency latency;
+  page.burst(50, 1000);
+  latency.look(page, kSecond);
+  page.burst(50);
+  page.request(3, 4);
+  const auto more = latency.look(page, 2 * kSecond);
+  EXPECT_EQ(more->counted, Counted::requests);
+  EXPECT_EQ(more->histogram.count(), 4u);
+  page.burst(50);
+  EXPECT_FALSE(latency.look(page, 3 * kSecond));
+  const auto said = latency.describe();
+  EXPECT_EQ(said.back().of, "requests");
+  EXPECT_EQ(said.back().count, 4);
+}
+
+TEST(ClientLatency, CountersMayWrap) {
+  Page page;
+  ClientLatency latency;
+  page.burst(1, UINT32_MAX);
+  latency.look(page, kSecond);
+  page.burst(1, 3);
+  EXPECT_EQ(latency.look(page, 2 * kSecond)->histogram.count(), 3u);
+}
+
+TEST(SliceLatencies, AddUpPrograms) {
+  SliceLatencies slices;
+  const auto more = [](std::uint64_t ms, Counted counted) {
+    ClientLatency::More one{.histogram = {}, .counted = counted};
+    one.histogram.add(std::chrono::milliseconds(ms));
+    return one;
+  };
+  slices.add("a/b", 0, more(1, Counted::bursts), kSecond);
+  slices.add("a", 0, more(9, Counted::bursts), kSecond);
+  slices.add("a/c", 1, more(9, Counted::requests), kSecond);
+  const auto count = [&](const char* slice) { return slices.describe(slice, kSecond).back().count; };
+  EXPECT_EQ(count("a/b"), 1);
+  EXPECT_EQ(count("a"), 3);
+  EXPECT_EQ(count("/"), 3);
+  EXPECT_TRUE(slices.describe("x", kSecond).empty());
+  EXPECT_EQ(slices.describe("a/b", kSecond).back().of, "bursts");
+  EXPECT_EQ(slices.describe("a/c", kSecond).back().of, "requests");
+  EXPECT_EQ(slices.describe("a", kSecond).back().of, "bursts and requests");
+  EXPECT_EQ(slices.of("a", 1)->total().count(), 1u);
+  EXPECT_EQ(slices.of("a/b", 1), nullptr);
+  slices.keep([](const std::string& slice) { return slice != "a/b"; });
+  EXPECT_TRUE(slices.describe("a/b", kSecond).empty());
+  EXPECT_EQ(count("a"), 3);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon::latencies_test

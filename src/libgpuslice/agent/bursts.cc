@@ -1,0 +1,143 @@
+#include "libgpuslice/agent/bursts.h"
+
+#include <algorithm>
+#include <shared_mutex>
+#include <thread>
+
+#include "base/latency_buckets.h"
+#include "ipc/stub_map.h"
+#include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/base/capture.h"
+#include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/current_context.h"
+#include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/nothrow.h"
+
+namespace gpuslice {
+
+namespace ipc = gpuctl::ipc;
+
+namespace {
+
+/// The device of the current context, below kMaxDevices; -1: there is none.
+int current_device() {
+  if (g_launch_words.one_device.load(std::memory_order_relaxed)) return 0;
+  CUdevice device = -1;
+  const auto ask = driver().cuCtxGetDevice;
+  if (!ask || ask(&device) != CUDA_SUCCESS || device >= static_cast<int>(ipc::kMaxDevices)) return -1;
+  return device;
+}
+
+/// One bucket of the page: of the device's bursts, or of its requests.
+void count(ipc::LatencyCounts& counts, std::uint32_t (&buckets)[gpuctl::kLatencyBuckets], std::uint64_t ns) {
+  __atomic_fetch_add(&buckets[gpuctl::latency_bucket(ns)], 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&counts.counted, 1, __ATOMIC_RELEASE);
+}
+
+/// Whether launches in streams of ours are complete, of all managed contexts of the device.
+bool lanes_idle(int device) {
+  if (g_launch_words.open_lanes.load(std::memory_order_acquire) == 0) return true;
+  return std::ranges::all_of(Contexts::all(), [device](Context* context) {
+    if (context->device() != device || context->ended()) return true;
+    // Of other contexts it is not known.
+    return current_context() == context->handle() && context->opaque().idle();
+  });
+}
+
+/// An event can be seen before its stream is seen to be done, by a little.
+constexpr int kTriesAfterWait = 3;
+
+/// Asks the driver whether a stream of the device is idle. While a capture begins or a thread is in a call that blocks
+/// in the driver, it is not asked.
+class Ask {
+ public:
+  explicit Ask(int device, int tries = 1) : device_(device), tries_(tries) {}
+
+  bool operator()(const StreamKey& key) {
+    const std::shared_lock lock(Activity::get().streams_used());
+    if (Contexts::exiting() || QuiesceLaunches::any()) return false;
+    if (key != stream_key(key.first)) return false;  // of another thread
+    for (int i = 0; i < tries_; ++i) {
+      if (i > 0) std::this_thread::yield();
+      if (idle(key.first)) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool idle(CUstream stream) const {
+    if (!lanes_idle(device_)) return false;
+    const NoCapture guard;
+    return guard && driver().cuStreamQuery && driver().cuStreamQuery(stream) == CUDA_SUCCESS;
+  }
+
+  int device_, tries_;
+};
+
+}  // namespace
+
+[[gnu::noinline]] void issued(int device, CUstream stream, bool reads_results) {
+  nothrow(
+      [&] {
+        if (!capturing(stream)) Activity::get().burst(device).issued(stream, monotonic_ns, Ask(device), reads_results);
+        return true;
+      },
+      true);
+}
+
+[[gnu::noinline]] void issued_to_current(CUstream stream, bool reads_results) {
+  const int device = current_device();
+  if (device < 0) return;
+  Activity::get().count_other_work(device);
+  if (!Activity::get().burst(device).knows(stream)) issued(device, stream, reads_results);
+}
+
+[[gnu::noinline]] void BurstWait::end(Burst::Seen seen, CUstream stream) const {
+  const std::uint64_t now_ns = monotonic_ns();
+  nothrow(
+      [&] {
+        Activity& activity = Activity::get();
+        // What was put there meanwhile may have come too late for the wait.
+        if (activity.issued_so_far() != before_) seen = Burst::Seen::kSome;
+        const int current = current_device();
+        const bool of_any_device =
+            seen == Burst::Seen::kStream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+        for (int device = 0; device < activity.devices(); ++device) {
+          Burst& burst = activity.burst(device);
+          if (!burst.open()) continue;
+          const Burst::Seen of_it = device == current || of_any_device ? seen : Burst::Seen::kSome;
+          const auto ended = burst.waited(of_it, stream, now_ns, Ask(device, kTriesAfterWait));
+          ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
+          if (!ended || !page) continue;
+          ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
+          count(counts, counts.bursts, *ended);
+        }
+        return true;
+      },
+      true);
+}
+
+void burst_stream_destroyed(CUstream stream) {
+  Activity& activity = Activity::get();
+  const std::unique_lock lock(activity.streams_used());
+  for (int device = 0; device < activity.devices(); ++device)
+    if (activity.burst(device).open()) activity.burst(device).destroyed(stream_key(stream));
+}
+
+void forget_burst(int device) {
+  Activity& activity = Activity::get();
+  const std::unique_lock lock(activity.streams_used());
+  for (int i = 0; i < activity.devices(); ++i)
+    if (i == device || device == QuiesceLaunches::kAllDevices) activity.burst(i).forget();
+}
+
+bool count_request(std::uint64_t ns) {
+  ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
+  if (!page) return false;
+  const int device = current_device();
+  ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(std::max(device, 0)));
+  count(counts, counts.requests, ns);
+  return true;
+}
+
+}  // namespace gpuslice
