@@ -192,7 +192,8 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, 
     if (capturing) return driver.captures.record(*stream, *event);
     if (flags == CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     const auto recording = std::make_shared<Recording>();
-    const CUresult submitted = submit(stream, [recording] { recording->pass(); });
+    const CUresult submitted =
+        submit(stream, [recording, its = stream.get()] { its->at_completion([recording] { recording->pass(); }); });
     if (submitted == CUDA_SUCCESS) event->set(recording);
     return submitted;
   });

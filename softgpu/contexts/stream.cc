@@ -78,6 +78,7 @@ void Stream::work() {
     operation = {};  // release its objects before it counts as complete
     lock.lock();
     ++completed_;
+    if (at_completion_) std::exchange(at_completion_, nullptr)();
     finished_.notify_all();
   }
 }

@@ -83,6 +83,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::uint64_t last() const;
 
   bool finished(std::uint64_t number) const;
+  /// For an operation that runs: `then` is called when it counts as complete, before anybody can see that. So whoever
+  /// sees an event as passed sees its stream as done, if nothing came behind.
+  void at_completion(std::function<void()> then) { at_completion_ = std::move(then); }
   void wait(std::uint64_t number) const;
 
   /// The same, but returns false soon after the context was stopped if the operation is not over then: a host function
@@ -115,6 +118,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::map<CUstreamAttrID, CUstreamAttrValue> hints_;
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
+  std::function<void()> at_completion_;  ///< of the operation that runs
   bool started_ = false;
   bool closed_ = false;
 };
