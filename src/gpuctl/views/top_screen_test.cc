@@ -72,6 +72,12 @@ TEST(TopScreen, SlicesHaveTheLatencyOfTheirPrograms) {
   EXPECT_NE(render_top(nullptr, now, {80, 24, false, true})[7].find("3.3 ms"), std::string::npos);
 }
 
+TEST(TopScreen, ASliceWasGrantedWhatItsProgramsWere) {
+  ipc::Snapshot now = snapshot(2);
+  now.slices[0].granted = 132;  // with what nobody wants
+  EXPECT_NE(render_top(nullptr, now, {})[3].find(" share       108     132"), std::string::npos);
+}
+
 TEST(TopScreen, FairnessIsShownWhereItIsKnown) {
   ipc::Snapshot now = snapshot(2);
   now.fairness = {{"/", 10, 2, 9, 2.5, 0.5, 0.83, 3, 9, 2.5, 0.5, 3}, {.slice = "ls", .seconds = 10, .launches = 4}};
