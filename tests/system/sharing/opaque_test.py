@@ -215,12 +215,6 @@ class Opaque(instance.SystemTest):
                 granted = instance.SMS if most == "none" else most
                 instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == granted, "the grant")
                 self.assertEqual(program.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS), f"0 True {sms}")
-                if most == "none":
-                    instance.wait_until(
-                        lambda: self.why(program).endswith("; launched while nothing is in force for its slice"),
-                        "the part before to be forgotten",
-                        told=lambda: self.why(program),
-                    )
                 if most == 1:
                     instance.wait_until(
                         lambda: "no whole group of SMs is granted" in self.why(program), "it to be said"
