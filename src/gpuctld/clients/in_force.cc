@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 
-#include "sched/policy.h"
 #include "sched/slice.h"
 
 namespace gpuctl::daemon {
@@ -21,7 +20,6 @@ struct NodeFacts {
   bool has_reserve = false;     ///< it, or one above it, has a reserve
   bool beside_reserve = false;  ///< it is outside of a slice with a reserve that matters
   bool uneven = false;          ///< it, or one above it, competes with slices of another weight
-  bool ruled = false;           ///< it, or one above it, has a policy for jobs: below that, weights divide no SMs
 };
 
 /// A strict reserve is kept even if its slice has no client, and an active one while it is held; otherwise it matters
@@ -62,8 +60,7 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
     const NodeFacts above = nodes[n].parent >= 0 ? facts[static_cast<std::size_t>(nodes[n].parent)] : NodeFacts{};
     facts[n].limited = nodes[n].max < capacity || above.limited;
     facts[n].has_reserve = nodes[n].parent >= 0 && (nodes[n].reserve > sched::CapSM{} || above.has_reserve);
-    facts[n].ruled = above.ruled || (nodes[n].policy != nullptr && nodes[n].policy->divide == nullptr);
-    if (!facts[n].ruled) compare_children(nodes, n, facts);
+    compare_children(nodes, n, facts);
     if (!matters(nodes[n], facts[n])) continue;
     for (std::size_t other = 0; other < nodes.size(); ++other)
       facts[other].beside_reserve |= !is_within(nodes, other, n);
@@ -75,6 +72,7 @@ InForce first_reason(const NodeFacts& facts, const Resident& client, const Devic
   if (where.storms) return InForce::storm;
   if (facts.limited) return InForce::max;
   if (facts.beside_reserve && !where.time_sliced) return InForce::reserve;
+  if (client.takes_turns) return InForce::jobs;  // before weights, which are for the policy then
   if (facts.uneven && !where.time_sliced) return InForce::weights;
   if (client.reports_jobs) return InForce::jobs;
   return where.options->always_preemptible ? InForce::always : InForce::nothing;

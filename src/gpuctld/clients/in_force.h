@@ -32,6 +32,7 @@ struct Resident {
   std::uint32_t node = 0;     ///< its slice
   bool reports_jobs = false;  ///< it must report its launches (ipc::Grant::jobs)
   bool capped = false;        ///< MPS keeps it to a part of the device, whichever SMs these are
+  bool takes_turns = false;   ///< under a policy for jobs
 };
 
 struct DeviceConditions {
@@ -44,7 +45,8 @@ struct DeviceConditions {
   std::optional<sched::SmLimits> sm = {};
 };
 
-/// One entry for each of `clients`: the first reason in the order above, except that storms come before all.
+/// One entry for each of `clients`: the first reason in the order above, except that storms come before all, and a
+/// policy for jobs before weights.
 std::vector<InForce> what_is_in_force(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                       const DeviceConditions& where);
 

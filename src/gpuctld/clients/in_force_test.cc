@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sched/policy.h"
-
 namespace gpuctl::daemon {
 namespace {
 
@@ -73,16 +71,10 @@ TEST(InForce, WhoTakesTurnsUnderAPolicyForJobs) {
   EXPECT_EQ(look(nodes, {{1, true}, {0}}), (Found{InForce::jobs, InForce::nothing}));
 }
 
-TEST(InForce, WeightsBelowAPolicyForJobsAreForThatPolicy) {
-  auto nodes = below_root({{.weight = 100, .policy = sched::find_policy("srt")},
-                           {.parent = 1, .weight = 200},
-                           {.parent = 1, .weight = 100, .policy = sched::find_policy("share")},
-                           {.parent = 3, .weight = 50},
-                           {.parent = 3, .weight = 70}});
-  EXPECT_EQ(look(nodes, {{2, true}, {4, true}, {5, true}}), (Found{InForce::jobs, InForce::jobs, InForce::jobs}));
-  nodes.push_back({.parent = 0, .weight = 300, .policy = sched::find_policy("share")});
-  EXPECT_EQ(look(nodes, {{2, true}, {6}}), (Found{InForce::weights, InForce::weights}))
-      << "to its siblings the ruling slice is one as any other";
+TEST(InForce, WeightsOfThoseWhoTakeTurnsAreForTheirPolicy) {
+  const auto nodes = below_root({{.weight = 200}, {.weight = 100}});
+  const Resident recorded{.node = 1, .reports_jobs = true}, rules{.node = 2, .reports_jobs = true, .takes_turns = true};
+  EXPECT_EQ(look(nodes, {recorded, rules}), (Found{InForce::weights, InForce::jobs}));
 }
 
 TEST(InForce, WhereProgramsAreNeverTogetherOnlyTheirOwnLimitsMatter) {

@@ -65,7 +65,10 @@ InForce DeviceGrants::would_be_in_force(std::span<const sched::NodeInput> all_no
 void DeviceGrants::find_standings(std::span<const sched::NodeInput> nodes) {
   std::vector<Resident> residents;
   for (const Member& member : members_)
-    residents.push_back({member.client->node, slot(member).wanted_jobs != ipc::kNoJobs, slot(member).mps_sms != 0});
+    residents.push_back({.node = member.client->node,
+                         .reports_jobs = slot(member).wanted_jobs != ipc::kNoJobs,
+                         .capped = slot(member).mps_sms != 0,
+                         .takes_turns = slot(member).queue != nullptr});
   standings_ = standings_of(nodes, residents, where_);
 }
 
