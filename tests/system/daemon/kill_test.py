@@ -201,7 +201,7 @@ esac
                 return said.read()
 
         for parameters in ({"pid": ours.pid}, {"slice": "/"}):
-            self.assertIn("io.gpuctl.PermissionDenied", as_nobody(**parameters))
+            self.assertIn("PermissionDenied", as_nobody(**parameters))
         self.assertEqual(as_nobody(slice="theirs"), "done")
         self.assertEqual(theirs.process.wait(), -signal.SIGTERM)
         ours.finish(0)
