@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "softgpu/api/channels.h"
 #include "softgpu/driver/driver.h"
 
 using namespace gpuctl::softgpu;
@@ -82,7 +83,10 @@ extern "C" {
 CUresult CUDAAPI cuInit(unsigned int flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   try {
-    return Driver::start();
+    const bool first = Driver::get() == nullptr;
+    const CUresult result = Driver::start();
+    if (first) make_channel_group();
+    return result;
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }

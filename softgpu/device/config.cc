@@ -85,7 +85,10 @@ Config read_config() {
   config.priorities = number_from_env("SOFTGPU_PRIORITIES", 0, 1, 1) == 1;
   config.below_normal = number_from_env("CUDA_MPS_CLIENT_PRIORITY", 0, 1, 0) == 1;
   config.percentage = percentage_from_env();
-  config.mps_queues = static_cast<std::uint32_t>(number_from_env("SOFTGPU_MPS_QUEUES", 0, 1024, config.mps_queues));
+  const char* pipes = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  config.apart = pipes != nullptr && *pipes != '\0' && access(pipes, F_OK) != 0;
+  config.mps_queues =
+      config.apart ? 0 : static_cast<std::uint32_t>(number_from_env("SOFTGPU_MPS_QUEUES", 0, 1024, config.mps_queues));
   if (config.mps_queues != 0)
     config.work_queues = number_from_env("CUDA_DEVICE_MAX_CONNECTIONS", 1, 32, kQueuesUnderMps);
   config.work_queues = number_from_env("SOFTGPU_WORK_QUEUES", 0, 128, config.work_queues);
@@ -96,6 +99,7 @@ Config read_config() {
   const char* loading = std::getenv("CUDA_MODULE_LOADING");
   config.lazy_loading = loading != nullptr && std::strcmp(loading, "LAZY") == 0;
   config.graph_launch_waits = number_from_env("SOFTGPU_GRAPH_LAUNCH_WAITS", 0, 1, 0) == 1;
+  config.channels = number_from_env("SOFTGPU_CHANNELS", 0, 1, 0) == 1;
   config.strict_exit = number_from_env("SOFTGPU_STRICT_EXIT", 0, 1, 0) == 1;
   return config;
 }

@@ -20,6 +20,7 @@ struct Config {
   bool priorities = true;             ///< SOFTGPU_PRIORITIES: this process's kernels are placed by priority
   bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: they go after those of normal clients
   double percentage = 100;            ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, up to 100: of each device's SMs
+  bool apart = false;                 ///< CUDA_MPS_PIPE_DIRECTORY names a directory that is not there: no MPS serves it
   std::size_t work_queues = 0;   ///< hardware queues of the process (contexts/work_queue.h); 0: one for each stream
   std::uint32_t mps_queues = 0;  ///< SOFTGPU_MPS_QUEUES: of so many that all processes share; 0: they share none
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h
@@ -27,6 +28,7 @@ struct Config {
   std::uint64_t memset_us = 0;        ///< SOFTGPU_MEMSET_US: least duration of a memset, as on a busy GPU
   bool lazy_loading = false;          ///< CUDA_MODULE_LOADING=LAZY: a kernel's code is loaded at its first use
   bool graph_launch_waits = false;    ///< SOFTGPU_GRAPH_LAUNCH_WAITS: cuGraphLaunch returns when the graph has ended
+  bool channels = false;              ///< SOFTGPU_CHANNELS: cuInit makes a channel group (api/channels.h)
   bool strict_exit = false;           ///< SOFTGPU_STRICT_EXIT: abort() on calls after the process began to exit
 };
 

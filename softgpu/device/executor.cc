@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 
 /// How soon a process that waits for SMs notices that their owner is dead.
 constexpr auto kSweepInterval = 10ms;
+/// How often a process that waits for its context's turn looks whether the other's is over.
+constexpr auto kTurnInterval = 200us;
 /// How soon a full table is tried again. A normal load does not have 512 kernels at the heads of streams at one time.
 constexpr auto kFullTableRetry = 1ms;
 
@@ -215,13 +217,21 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   block.abort = run.abort;
   block.memory = launch.memory;
   block.print = &print;
-  block.pace_context = &clock;
+  struct Pace {
+    Executor& executor;
+    BlockClock& clock;
+    const std::atomic<bool>& abort;
+  } pace{*this, clock, *run.abort};
+  block.pace_context = &pace;
   block.pace = [](void* context, std::uint64_t warp_instructions) {
-    static_cast<const BlockClock*>(context)->pace(warp_instructions);
+    Pace& pace = *static_cast<Pace*>(context);
+    pace.executor.await_turn(pace.clock, pace.abort);
+    pace.clock.pace(warp_instructions);
   };
   block.fault = &fault.kind;
   const Result<engine::BlockStats> stats = engine::run_block(block, scratch);
   if (stats.has_value()) {
+    await_turn(clock, *run.abort);
     const bool more = run.next.load(std::memory_order_relaxed) < run.blocks;
     return clock.finish(stats->warp_instructions, more);
   }
@@ -233,6 +243,14 @@ BlockClock::Clock::duration Executor::run_block(const Task& task, engine::BlockS
   fault.message = stats.error().message;
   (*run.on_fault)(fault);
   return {};
+}
+
+/// Returns when the context has its turn. So the GPU switches in the middle of any kernel.
+void Executor::await_turn(BlockClock& clock, const std::atomic<bool>& abort) {
+  if (table_.has_turn()) return;
+  const auto began = BlockClock::Clock::now();
+  while (!table_.has_turn() && !abort.load(std::memory_order_relaxed)) table_.wait_for_turn(kSweepInterval);
+  clock.pause(BlockClock::Clock::now() - began);
 }
 
 /// Frees the slot of a finished block. Returns the block that this thread runs next, if one was placed meanwhile.
@@ -258,6 +276,7 @@ Executor::Task Executor::finish(const Task& task) {
 /// Receives blocks that other processes placed. Reclaims dead processes' slots while blocks of this process wait for
 /// some.
 void Executor::watch_table() {
+  std::chrono::steady_clock::time_point swept{};
   while (true) {
     const std::uint32_t seen = table_.wake_count();
     std::vector<Task> tasks;
@@ -271,16 +290,23 @@ void Executor::watch_table() {
         for (std::uint32_t sm = 0; sm < table_.sms(); ++sm) taken += run->taken[sm];
         waiting = waiting || taken < run->blocks;
       }
+      waiting = waiting || (!active_.empty() && !table_.has_turn());
     }
     post(tasks, 0);
     if (!waiting) {
       table_.wait(seen, 24h);
       continue;
     }
-    table_.wait(seen, kSweepInterval);
+    table_.wait(seen, table_.has_turn() ? std::chrono::nanoseconds(kSweepInterval) : kTurnInterval);
     if (table_.wake_count() != seen) continue;
     const Table::Lock lock(table_);
-    if (!table_.closed() && table_.sweep_dead() && table_.place()) table_.kick();
+    if (table_.closed()) return;
+    bool changes = !table_.has_turn();
+    if (const auto now = std::chrono::steady_clock::now(); now - swept >= kSweepInterval) {
+      changes = table_.sweep_dead() || changes;
+      swept = now;
+    }
+    if (changes && table_.place()) table_.kick();
   }
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "softgpu/device/pacing.h"
 #include "softgpu/device/sm_numbers.h"
 #include "softgpu/engine/engine.h"
 #include "softgpu/host/activity.h"
@@ -78,6 +79,7 @@ class Executor {
   void work();
   std::chrono::steady_clock::duration run_block(const Task& task, engine::BlockScratch& scratch,
                                                 std::chrono::steady_clock::duration carried);
+  void await_turn(BlockClock& clock, const std::atomic<bool>& abort);
   Task finish(const Task& task);
   void remove(Run& run);
   static void notify(Run& run);

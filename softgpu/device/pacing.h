@@ -41,6 +41,9 @@ class BlockClock {
   /// Sleeps until the modelled time of that many warp instructions, if it is far enough ahead for a sleep.
   void pace(std::uint64_t warp_instructions) const;
 
+  /// The block has not run for so long: its context did not have its turn.
+  void pause(Clock::duration lasted) { start_ += lasted; }
+
   /// Sleeps until the modelled end of a block that executed that many warp instructions. If `may_carry`, a small lead
   /// is returned instead, to be carried over.
   Clock::duration finish(std::uint64_t warp_instructions, bool may_carry) const;

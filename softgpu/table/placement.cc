@@ -79,6 +79,10 @@ void trim_rows(TableData& table) {
   table.rows.store(rows, kRelaxed);
 }
 
+bool has_turn(const TableData& table, const KernelRow& kernel) {
+  return context_of(table, kernel) == table.turn.load(kRelaxed);
+}
+
 void occupy(SmUse& use, const KernelRow& kernel, std::uint32_t blocks) {
   add(use.blocks, blocks);
   add(use.threads, blocks * kernel.threads.load(kRelaxed));
@@ -101,6 +105,30 @@ bool place_kernel(TableData& table, KernelRow& kernel, Reach& reach, std::uint32
 
 }  // namespace
 
+std::uint32_t context_of(const TableData& table, const KernelRow& kernel) {
+  const std::uint32_t client = kernel.client.load(kRelaxed);
+  return table.clients[client].apart.load(kRelaxed) == 0 ? kSharedContext : client + 1;
+}
+
+bool give_turn(TableData& table, std::uint64_t now_ns) {
+  std::array<bool, kMaxContexts> works{};
+  for (const KernelRow& kernel : rows_of(table))
+    if (kernel.ticket.load(kRelaxed) != 0) works[context_of(table, kernel)] = true;
+  const std::uint32_t turn = table.turn.load(kRelaxed);
+  const std::uint32_t us = table.turn_us[turn].load(kRelaxed);
+  const std::uint64_t lasts = us == 0 ? kUsualTurnNs : std::max(std::uint64_t{us} * 1000, kLeastTurnNs);
+  if (works[turn] && now_ns < table.turn_began_ns.load(kRelaxed) + lasts) return false;
+  std::uint32_t next = turn;
+  do next = (next + 1) % kMaxContexts;
+  while (next != turn && !works[next]);
+  if (next == turn) return false;
+  table.turn.store(next, kRelaxed);
+  table.turn_began_ns.store(now_ns, kRelaxed);
+  add(table.turns[next], std::uint64_t{1});
+  recount(table);
+  return true;
+}
+
 std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms) {
   std::uint64_t placed = 0;
   for (std::uint32_t sm = 0; sm < sms; ++sm) placed += kernel.granted[sm].load(kRelaxed);
@@ -112,7 +140,7 @@ std::uint64_t place_blocks(TableData& table) {
   std::array<KernelRow*, kMaxKernels> queue;
   auto end = queue.begin();
   for (KernelRow& kernel : rows_of(table)) {
-    if (waiting(kernel, sms)) *end++ = &kernel;
+    if (has_turn(table, kernel) && waiting(kernel, sms)) *end++ = &kernel;
   }
   std::sort(queue.begin(), end, [](const KernelRow* a, const KernelRow* b) { return goes_before(*a, *b); });
   std::uint64_t clients = 0;
@@ -132,6 +160,7 @@ std::uint64_t place_blocks(TableData& table) {
 
 void free_block(TableData& table, KernelRow& kernel, std::uint32_t sm) {
   add(kernel.freed[sm], 1U);
+  if (!has_turn(table, kernel)) return;
   SmUse& use = table.use[sm];
   use.blocks.store(use.blocks.load(kRelaxed) - 1, kRelaxed);
   use.threads.store(use.threads.load(kRelaxed) - kernel.threads.load(kRelaxed), kRelaxed);
@@ -154,7 +183,7 @@ void remove_kernel(TableData& table, KernelRow& kernel) {
     resident = resident || kernel.granted[sm].load(kRelaxed) != kernel.freed[sm].load(kRelaxed);
   }
   kernel.ticket.store(0, kRelaxed);
-  if (resident) {
+  if (resident && has_turn(table, kernel)) {
     recount(table);
   } else {
     trim_rows(table);
@@ -170,7 +199,7 @@ void recount(TableData& table) {
     std::uint32_t blocks = 0;
     std::uint32_t shared = 0;
     for (const KernelRow& kernel : table.kernels) {
-      if (kernel.ticket.load(kRelaxed) == 0) continue;
+      if (kernel.ticket.load(kRelaxed) == 0 || !has_turn(table, kernel)) continue;
       const std::uint32_t resident = kernel.granted[sm].load(kRelaxed) - kernel.freed[sm].load(kRelaxed);
       blocks += resident;
       threads += resident * kernel.threads.load(kRelaxed);

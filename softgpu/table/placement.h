@@ -10,7 +10,16 @@ namespace gpuctl::softgpu {
 /// Blocks of the kernel placed so far, finished ones included.
 std::uint64_t placed_blocks(const KernelRow& kernel, std::uint32_t sms);
 
+/// The context of the kernel's client.
+std::uint32_t context_of(const TableData& table, const KernelRow& kernel);
+
+/// Gives the turn to the next context with kernels, if that which has it has none, or has had it long enough. Blocks of
+/// the former stay where they are, and wait. True if it did.
+bool give_turn(TableData& table, std::uint64_t now_ns);
+
 /// Places as many blocks as fit, and returns the clients (bit = index) that were given any.
+///
+/// Only kernels of the context that has the turn are placed.
 ///
 /// The most urgent kernel of any client goes first; among equals, first come, first served. There is head-of-line
 /// blocking: only the kernel at the head is placed. The next one starts when the head has all its blocks placed, even

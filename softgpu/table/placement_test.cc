@@ -71,6 +71,41 @@ TEST_F(PlacementTest, TheHeadBlocksWhoeverIsBehindIt) {
   EXPECT_EQ(next.granted[0].load(), 1U);
 }
 
+TEST_F(PlacementTest, ContextsTakeTurnsInTheMiddleOfTheirKernels) {
+  table_->clients[1].apart = 1;
+  KernelRow& shared = queue(0, 8, 1024);
+  KernelRow& apart = queue(1, 8, 1024);
+  EXPECT_FALSE(give_turn(*table_, 0));
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(placed(apart), 0U);
+  EXPECT_FALSE(give_turn(*table_, kUsualTurnNs - 1));
+  EXPECT_TRUE(give_turn(*table_, kUsualTurnNs));
+  EXPECT_EQ(table_->turn.load(), context_of(*table_, apart));
+  EXPECT_EQ(place_blocks(*table_), 2U);
+  EXPECT_EQ(placed(apart), 4U) << "the blocks of the other wait where they are, and it has all SMs";
+  free_block(*table_, shared, 0);  // one that was over when its turn ended
+  EXPECT_EQ(place_blocks(*table_), 0U);
+  table_->turn_us[table_->turn] = 3000;
+  EXPECT_FALSE(give_turn(*table_, kUsualTurnNs + 2'999'999));
+  EXPECT_TRUE(give_turn(*table_, kUsualTurnNs + 3'000'000));
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(placed(shared), 5U);
+  EXPECT_EQ(placed(apart), 4U);
+}
+
+TEST_F(PlacementTest, AContextWithNothingToRunGivesItsTurnAwayAtOnce) {
+  table_->clients[1].apart = 1;
+  KernelRow& apart = queue(1, 1, 1024);
+  EXPECT_TRUE(give_turn(*table_, 5));
+  KernelRow& shared = queue(0, 1, 1024);
+  EXPECT_FALSE(give_turn(*table_, 6));
+  remove_kernel(*table_, apart);
+  EXPECT_TRUE(give_turn(*table_, 7));
+  EXPECT_EQ(place_blocks(*table_), 1U);
+  EXPECT_EQ(placed(shared), 1U);
+  EXPECT_EQ(table_->turns[kSharedContext].load(), 1U);
+}
+
 TEST_F(PlacementTest, TheMostUrgentGoesFirstWhosoeverItIs) {
   KernelRow& head = queue(0, 6, 1024, 1024, 0);
   place_blocks(*table_);

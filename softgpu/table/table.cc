@@ -84,7 +84,7 @@ int try_for_a_while(pthread_mutex_t& mutex) {
 
 }  // namespace
 
-Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, double percentage) {
+Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, double percentage, bool apart) {
   const File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.fd < 0) return file_error(path, "cannot open the SM table");
   // The flock covers only creation and joining; the kernel drops it when its holder dies.
@@ -103,11 +103,11 @@ Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_
   if (create || data->magic.load(std::memory_order_acquire) == 0) create_table(*data, sms);
   std::unique_ptr<Table> table(new Table(data));
   if (!is_table(*data)) return fail(path + ": not an SM table of this version");
-  if (const Result<void> joined = table->join(sms, percentage); joined.has_error()) return joined.error();
+  if (const Result<void> joined = table->join(sms, percentage, apart); joined.has_error()) return joined.error();
   return table;
 }
 
-Result<void> Table::join(std::uint32_t sms, double percentage) {
+Result<void> Table::join(std::uint32_t sms, double percentage, bool apart) {
   const Lock lock(*this);
   sweep_dead();
   const auto used = [](const ClientRow& row) { return row.pid.load(kRelaxed) != 0; };
@@ -120,6 +120,9 @@ Result<void> Table::join(std::uint32_t sms, double percentage) {
   row->start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), kRelaxed);
   row->most_sms.store(part_of_sms(percentage, this->sms()), kRelaxed);
   row->queues.store(0, kRelaxed);
+  row->apart.store(apart ? 1 : 0, kRelaxed);
+  context_ = apart ? client_ + 1 : kSharedContext;
+  if (apart) data_->turn_us[context_].store(0, kRelaxed);
   row->pid.store(static_cast<std::uint32_t>(getpid()), kRelaxed);
   closed_ = false;
   return {};
@@ -182,13 +185,25 @@ KernelRow* Table::enqueue(const KernelRequest& request) {
 }
 
 bool Table::place() {
-  const std::uint64_t clients = place_blocks(*data_);
+  const bool turned =
+      give_turn(*data_, static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  std::uint64_t clients = place_blocks(*data_);
+  if (turned) {
+    futex_wake(data_->turn);
+    for (const KernelRow& kernel : data_->kernels)  // whoever waits for its turn watches the end of this one
+      if (kernel.ticket.load(kRelaxed) != 0) clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
+  }
   for (std::uint32_t client = 0; client < kMaxClients; ++client) {
     if (client == client_ || (clients >> client & 1) == 0) continue;
     data_->clients[client].wake.fetch_add(1, std::memory_order_release);
     futex_wake(data_->clients[client].wake);
   }
   return (clients >> client_ & 1) != 0;
+}
+
+void Table::wait_for_turn(std::chrono::nanoseconds timeout) {
+  const std::uint32_t turn = data_->turn.load(kRelaxed);
+  if (turn != context_) futex_wait(data_->turn, turn, timeout);
 }
 
 void Table::free_block(KernelRow& kernel, std::uint32_t sm) {
@@ -264,6 +279,9 @@ std::uint32_t TableReader::holder() const {
 Snapshot TableReader::snapshot() const {
   Snapshot result;
   result.sms = std::min(data_->sms.load(kRelaxed), kMaxSms);
+  result.turn = data_->turn.load(kRelaxed);
+  for (const auto& turns : data_->turns) result.turns.push_back(turns.load(kRelaxed));
+  for (const auto& us : data_->turn_us) result.turn_us.push_back(us.load(kRelaxed));
   std::uint64_t alive = 0;
   for (std::uint32_t client = 0; client < kMaxClients; ++client) {
     const std::uint32_t pid = data_->clients[client].pid.load(kRelaxed);
@@ -277,6 +295,7 @@ Snapshot TableReader::snapshot() const {
     const std::uint32_t client = row.client.load(kRelaxed);
     if (view.ticket == 0 || client >= kMaxClients || (alive >> client & 1) == 0) continue;
     view.pid = data_->clients[client].pid.load(kRelaxed);
+    view.context = context_of(*data_, row);
     view.urgency = row.urgency.load(kRelaxed);
     view.threads = row.threads.load(kRelaxed);
     view.shared = row.shared.load(kRelaxed);

@@ -26,8 +26,10 @@ class Table {
  public:
   /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` is used
   /// only if there is no other living client. `percentage`: the part of the SMs, up to 100, on which the client's
-  /// blocks may be at once (own_sms). Fails if the file is not a table of this version or belongs to another user.
-  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms, double percentage = 100);
+  /// blocks may be at once (own_sms). `apart`: it has a context of its own, which
+  /// takes turns with others. Fails if the file is not a table of this version or belongs to another user.
+  static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms, double percentage = 100,
+                                             bool apart = false);
 
   /// Gives up the client's row and kernels.
   ~Table();
@@ -57,8 +59,16 @@ class Table {
   /// Puts a kernel at the end of the queue; nullptr if the table is full. Nothing is placed before place().
   KernelRow* enqueue(const KernelRequest& request);
 
-  /// Places the blocks that fit and wakes the other clients that were given blocks. True if this client was given any.
+  /// Gives the turn to another context if that is due, places the blocks that fit and wakes the other clients that were
+  /// given blocks. True if this client was given any.
   bool place();
+
+  /// Whether blocks of this client may run now. Needs no Lock.
+  bool has_turn() const { return data_->turn.load(kRelaxed) == context(); }
+  /// Sleeps until that may have changed, or until the timeout. Needs no Lock.
+  void wait_for_turn(std::chrono::nanoseconds timeout);
+  /// Sets how long the turns of its context last. 0: the usual time.
+  void set_turn(std::uint32_t us) { data_->turn_us[context()].store(us, kRelaxed); }
 
   void free_block(KernelRow& kernel, std::uint32_t sm);
   void remove(KernelRow& kernel);
@@ -82,16 +92,18 @@ class Table {
 
  private:
   explicit Table(TableData* data) : data_(data) {}
-  Result<void> join(std::uint32_t sms, double percentage);
+  Result<void> join(std::uint32_t sms, double percentage, bool apart);
+  std::uint32_t context() const { return context_; }
 
   TableData* data_;
-  std::uint32_t client_ = 0;
+  std::uint32_t client_ = 0, context_ = kSharedContext;
   bool closed_ = true;  ///< true until this process has joined
 };
 
 /// One kernel that is queued or running, as seen in a snapshot.
 struct KernelView {
   std::uint32_t pid = 0;
+  std::uint32_t context = 0;
   std::uint64_t ticket = 0;  ///< order of arrival on the GPU
   std::int32_t urgency = 0;
   std::uint32_t threads = 0;  ///< of a block on its SM
@@ -106,6 +118,9 @@ struct KernelView {
 struct Snapshot {
   std::uint32_t sms = 0;
   std::vector<std::uint32_t> clients;  ///< pids of living processes that use the software GPU
+  std::uint32_t turn = 0;              ///< the context whose blocks run
+  std::vector<std::uint64_t> turns;    ///< by context: how many it has begun
+  std::vector<std::uint32_t> turn_us;  ///< by context: how long each lasts; 0: the usual time
   std::vector<KernelView> kernels;     ///< of living processes, in order of arrival
 };
 

@@ -23,11 +23,15 @@ namespace gpuctl::softgpu {
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
 
 inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
-inline constexpr std::uint32_t kTableVersion = 4;
+inline constexpr std::uint32_t kTableVersion = 5;
 inline constexpr std::uint32_t kMaxSms = 64;  ///< a set of SMs is one 64-bit mask
 inline constexpr std::uint64_t kAnySm = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxClients = 64;  ///< a set of clients is one 64-bit mask
 inline constexpr std::uint32_t kMaxKernels = 512;
+/// Contexts take turns on the GPU: one that clients share, as an MPS server's, and one of each client that is apart.
+inline constexpr std::uint32_t kSharedContext = 0, kMaxContexts = kMaxClients + 1;
+/// How long a turn lasts, unless TableData::turn_us says otherwise. The GPU rounds up to kLeastTurnNs.
+inline constexpr std::uint64_t kUsualTurnNs = 20'000'000, kLeastTurnNs = 1'000'000;
 
 struct SmUse {
   std::atomic<std::uint32_t> threads;
@@ -40,6 +44,7 @@ struct ClientRow {
   std::atomic<std::uint32_t> wake;        ///< futex word: +1 when another client has placed blocks of this client
   std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: detects a reused pid
   std::atomic<std::uint32_t> most_sms;    ///< on how many SMs, any of them, its blocks may be at once; 0: on all
+  std::atomic<std::uint32_t> apart;       ///< 1: it has a context of its own
   std::atomic<std::uint32_t> queues;      ///< hardware queues that it has of those that all share; 0: none of them
 };
 
@@ -62,7 +67,11 @@ struct TableData {
   std::atomic<std::uint32_t> sms;  ///< 1 to kMaxSms; changes only while there are no clients
   pthread_mutex_t mutex;           ///< robust, process-shared
   std::atomic<std::uint64_t> next_ticket;
-  std::atomic<std::uint32_t> rows;  ///< all KernelRows in use are below this index
+  std::atomic<std::uint32_t> turn;                   ///< the context whose blocks run; SmUse counts only these
+  std::atomic<std::uint64_t> turn_began_ns;          ///< steady_clock
+  std::atomic<std::uint32_t> turn_us[kMaxContexts];  ///< how long its turns last; 0: the usual time
+  std::atomic<std::uint64_t> turns[kMaxContexts];    ///< how many it has begun
+  std::atomic<std::uint32_t> rows;                   ///< all KernelRows in use are below this index
   SmUse use[kMaxSms];
   ClientRow clients[kMaxClients];
   KernelRow kernels[kMaxKernels];
