@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,8 +21,9 @@ inline constexpr std::int64_t kSmsGreatest = 0x00fffffe;  ///< one more means "n
 inline constexpr std::int64_t kIdGreatest = 0xfffffffe;   ///< of a user or group; one more is "nobody" to the kernel
 inline constexpr std::int64_t kNoGroup = -1;              ///< as owner_gid: no group owns the slice
 
-/// Values of reserve_mode, in the order of sched::ReserveMode.
+/// Values of reserve_mode, in the order of sched::ReserveMode, and of isolation.
 inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
+inline constexpr std::array<std::string_view, 2> kIsolations{"shared", "isolated"};
 
 /// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT always have a value. A
 /// LIMIT is a number or lifted; a second field says that it is lifted. After the name comes the default, for a LIMIT
@@ -30,7 +32,7 @@ inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active
 #define GPUCTL_SLICE_SETTINGS(NUMBER, TEXT, LIMIT) \
   NUMBER(reserve, 0, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, \
          .option = "reserve", .argument = "N", .help = "SMs of every GPU that are always there for the slice") \
-  TEXT(reserve_mode, "active", .kind = SettingKind::mode, \
+  TEXT(reserve_mode, "active", .kind = SettingKind::choice, .choices = kReserveModes, \
        .option = "reserve-mode", .argument = "strict|active|lend", \
        .help = "Keep the reserve free: always, while the slice is active (default), or never") \
   NUMBER(reserve_hold_ms, 100, .kind = SettingKind::milliseconds, .least = 1, .greatest = 3'600'000, \
@@ -43,6 +45,9 @@ inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active
          .help = "Share of what is left after the reserves, relative to its siblings (100)") \
   NUMBER(priority, 0, .kind = SettingKind::number, .least = -100, .greatest = 100, \
          .option = "priority", .argument = "N", .example = "10", .help = "Greater goes first (0)") \
+  TEXT(isolation, "shared", .kind = SettingKind::choice, .choices = kIsolations, \
+       .option = "isolation", .argument = "shared|isolated", \
+       .help = "Isolated: its programs share no context with others; the GPU switches between them by turns") \
   LIMIT(memory_max, memory_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, .on_root = true, \
         .option = "memory-max", .argument = "SIZE|none", \
         .help = "Device memory of each GPU for all its programs together, such as 16G") \
@@ -71,7 +76,7 @@ struct SliceSettings {
 };
 
 /// The kind of a value. It decides how the value is read and written.
-enum class SettingKind { sms, milliseconds, number, bytes, mode, policy, user, group };
+enum class SettingKind { sms, milliseconds, number, bytes, choice, policy, user, group };
 
 inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound
 
@@ -85,11 +90,12 @@ struct SliceSetting {
   std::string_view text_default = {};
 
   SettingKind kind;
-  std::int64_t least = 0, greatest = 0;  ///< of a number
-  bool on_root = false;                  ///< can be set on the root too
-  const char* option = nullptr;          ///< of gpuctl; null: the previous option takes this value too
-  const char* argument = "";             ///< name of its value in help: "SIZE|none"
-  const char* example = "";              ///< example of a value, for errors
+  std::span<const std::string_view> choices = {};  ///< all values of a choice
+  std::int64_t least = 0, greatest = 0;            ///< of a number
+  bool on_root = false;                            ///< can be set on the root too
+  const char* option = nullptr;                    ///< of gpuctl; null: the previous option takes this value too
+  const char* argument = "";                       ///< name of its value in help: "SIZE|none"
+  const char* example = "";                        ///< example of a value, for errors
   const char* help = "";
 };
 

@@ -155,6 +155,7 @@ int run(int argc, char** argv) {
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,
+                                 .socket = std::filesystem::absolute(options.socket),
                                  .mps_control_socket = options.mps_control_socket,
                                  // The system's daemon has a user of its own, who is nobody to it.
                                  .root_uid = options.private_instance ? ::geteuid() : 0,

@@ -19,7 +19,8 @@ BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us)
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
   ended, ended_launches, ended_evictions, latency,
-  effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_memory_max))
+  effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
+  effective_memory_max))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))
@@ -27,7 +28,7 @@ BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outsta
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, shared_sms, common_sms,
   sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
   latency_us_log2, evict_us_log2, latency, streams))
-BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, usage))
+BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, isolated, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
@@ -107,6 +108,9 @@ void get(Fields& fields, std::string_view name, std::vector<std::int64_t>& list)
 }
 void get(Fields& fields, std::string_view name, std::optional<std::int64_t>& integer) {
   integer = fields.maybe_integer(name, least(name));
+}
+void get(Fields& fields, std::string_view name, std::optional<bool>& boolean) {
+  boolean = fields.maybe_boolean(name);
 }
 void get(Fields& fields, std::string_view name, std::optional<std::string>& text) {
   text = fields.maybe_text(name);

@@ -177,8 +177,9 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
       slice.effective_memory_max = 1;
   slice.effective_reserve_mode = "lend";
+  slice.effective_isolation = "isolated";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, 1, true, "share", 1, 1}),
+  expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "share", 1, 1}),
                      i.types.at("SliceSettings"), "SliceSettings");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
@@ -186,7 +187,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
   expect_same_fields(to_json(Latency{}), i.types.at("Latency"), "Latency");
   expect_same_fields(to_json(StreamJob{}), i.types.at("StreamJob"), "StreamJob");
-  expect_same_fields(to_json(Client{}), i.types.at("Client"), "Client");
+  expect_same_fields(to_json(Client{.isolated = true}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
   expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");

@@ -48,6 +48,7 @@ struct Slice {
   std::optional<std::string> effective_reserve_mode;
   std::optional<std::int64_t> effective_max;
   std::optional<std::int64_t> effective_priority;
+  std::optional<std::string> effective_isolation;
   std::optional<std::int64_t> effective_memory_max;
 };
 
@@ -107,6 +108,7 @@ struct Client {
   std::string slice;
   std::string state;
   std::vector<ClientUsage> usage;
+  std::optional<bool> isolated = {};  ///< it shares no context of the GPU with others; absent: the daemon does not say
 };
 
 struct Kernel {

@@ -1,5 +1,7 @@
 #include "sched/apply_change.h"
 
+#include <algorithm>
+
 #include "sched/policy.h"
 #include "sched/temporal/job_policy.h"
 
@@ -22,13 +24,13 @@ const Policy* dividing_policy(std::string_view text) {
   return policy != nullptr && policy->divide != nullptr ? policy : nullptr;
 }
 
-std::string what_is_wrong(SettingKind kind, const std::string& text) {
-  if (kind == SettingKind::mode) {
-    if (reserve_mode(text)) return {};
-    std::string modes;
-    for (const std::string_view mode : kReserveModes)
-      modes.append(modes.empty() ? "" : mode == kReserveModes.back() ? " or " : ", ").append(mode);
-    return "must be " + modes;
+std::string what_is_wrong(const SliceSetting& setting, const std::string& text) {
+  if (setting.kind == SettingKind::choice) {
+    if (std::ranges::find(setting.choices, text) != setting.choices.end()) return {};
+    std::string choices;
+    for (const std::string_view choice : setting.choices)
+      choices.append(choices.empty() ? "" : choice == setting.choices.back() ? " or " : ", ").append(choice);
+    return "must be " + choices;
   }
   if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
@@ -40,7 +42,7 @@ std::string what_is_wrong(SettingKind kind, const std::string& text) {
 std::string what_is_wrong(const SliceSetting& setting, const SliceChange& change) {
   if (setting.text != nullptr) {
     const std::optional<std::string>& text = change.*setting.text;
-    return text ? what_is_wrong(setting.kind, *text) : std::string();
+    return text ? what_is_wrong(setting, *text) : std::string();
   }
   const std::optional<std::int64_t>& number = change.*setting.number;
   if (!number) return {};
@@ -66,6 +68,7 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.max_unlimited) result.max = kUnlimitedCapSM;
   if (change.weight) result.weight = static_cast<std::uint32_t>(*change.weight);
   if (change.priority) result.priority = static_cast<std::int32_t>(*change.priority);
+  if (change.isolation) result.isolated = *change.isolation == kIsolations.back();
   if (change.memory_max) result.memory_max = static_cast<std::uint64_t>(*change.memory_max);
   if (change.memory_unlimited) result.memory_max.reset();
   if (change.policy) {

@@ -33,6 +33,11 @@ inline constexpr std::uint32_t kWeightDefault = slice_setting("weight").number_d
 inline constexpr std::int32_t kPriorityMin = slice_setting("priority").least,
                               kPriorityMax = slice_setting("priority").greatest;
 
+/// The value of the setting `isolation`.
+constexpr std::string_view isolation_name(bool isolated) {
+  return isolated ? kIsolations.back() : kIsolations.front();
+}
+
 /// The settings of one node of the tree, all of them valid.
 struct Slice {
   CapSM reserve{};
@@ -41,6 +46,7 @@ struct Slice {
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
+  bool isolated = false;                    ///< its programs share no context of the GPU with others
   std::optional<std::uint64_t> memory_max;  ///< bytes per client
   const Policy* policy = nullptr;           ///< a row of the policy table, never null inside a SliceTree
   std::string job_policy;                   ///< a policy for jobs, with its options; "": none, `policy` alone divides

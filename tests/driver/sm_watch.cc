@@ -3,6 +3,8 @@
 //   sm_watch TABLE now       says for each process its pid and how many blocks it has now on each SM
 //   sm_watch TABLE count     answers each line of its input with one: for each process its pid and on how many SMs it
 //                            has blocks now
+//   sm_watch TABLE turns     says for each context that takes turns its number, how many turns it has begun, and how
+//                            long they last (microseconds; 0: the usual time)
 //   sm_watch TABLE stop PID  stops the process (SIGSTOP), at a moment when the table does not wait for it. The software
 //                            GPU stops with a process that holds the table's mutex, or that has blocks which wait for
 //                            an SM ahead of other blocks. A GPU does not.
@@ -52,6 +54,12 @@ void say_now(const Snapshot& snapshot) {
   }
 }
 
+void say_turns(const Snapshot& snapshot) {
+  for (std::size_t context = 0; context < snapshot.turns.size(); ++context)
+    if (snapshot.turns[context] != 0 || snapshot.turn_us[context] != 0)
+      std::cout << context << ' ' << snapshot.turns[context] << ' ' << snapshot.turn_us[context] << std::endl;
+}
+
 void count_when_asked(const TableReader& table) {
   for (std::string line; std::getline(std::cin, line);) {
     for (const auto& [pid, blocks] : blocks_by_process(table.snapshot()))
@@ -92,9 +100,10 @@ int stop(const TableReader& table, std::uint32_t pid) {
 
 int main(int argc, char** argv) {
   const bool now_alone = argc == 3 && std::strcmp(argv[2], "now") == 0;
+  const bool turns = argc == 3 && std::strcmp(argv[2], "turns") == 0;
   const bool counts = argc == 3 && std::strcmp(argv[2], "count") == 0;
   const int pid = argc == 4 && std::strcmp(argv[2], "stop") == 0 ? std::atoi(argv[3]) : 0;
-  if (argc != 2 && !now_alone && !counts && pid <= 0) return 2;
+  if (argc != 2 && !now_alone && !turns && !counts && pid <= 0) return 2;
   const auto reader = TableReader::open(argv[1]);
   if (reader.has_error()) {
     std::fprintf(stderr, "%s\n", reader.error().message.c_str());
@@ -104,6 +113,7 @@ int main(int argc, char** argv) {
     say_now((*reader)->snapshot());
     return 0;
   }
+  if (turns) return say_turns((*reader)->snapshot()), 0;
   if (counts) return count_when_asked(**reader), 0;
   if (pid > 0) return stop(**reader, static_cast<std::uint32_t>(pid));
   std::puts("ready");

@@ -126,6 +126,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "max           100 SMs\n"
             "weight        100\n"
             "priority      0\n"
+            "isolation     shared\n"
             "memory max    none\n"
             "policy        share (for programs that may run side by side: reserves first, the rest by weight up to max "
             "and demand)\n"

@@ -85,8 +85,11 @@ TEST(Documents, TheManualHasEveryOptionAndDefault) {
     if (setting->kind == SettingKind::milliseconds) value += "ms";
     EXPECT_TRUE(contains(entry, "Default " + value + ".") || contains(entry, "Default\n.Cm " + value + " .")) << entry;
   }
-  for (const std::string_view mode : kReserveModes)
-    EXPECT_TRUE(contains(item(settings, "Cm reserve-mode "), "\n.Cm " + std::string(mode) + " :\n")) << mode;
+  for (const SliceSetting& setting : kSliceSettings)
+    for (const std::string_view choice : setting.choices)
+      EXPECT_TRUE(
+          contains(item(settings, "Cm " + std::string(setting.option) + ' '), "\n.Cm " + std::string(choice) + " :\n"))
+          << choice;
 }
 
 TEST(Documents, TheManualOfTheInterfaceHasEveryField) {
@@ -126,13 +129,19 @@ TEST(Documents, TheManualOfTheInterfaceHasEveryType) {
 }
 
 TEST(Documents, TheCompletionKnowsEverySetting) {
-  std::string keys, modes;
+  std::string keys;
   for (const SliceSetting* setting : setting_options()) keys.append(keys.empty() ? "" : " ").append(setting->option);
-  for (const std::string_view mode : kReserveModes) modes.append(modes.empty() ? "" : " ").append(mode);
   const std::string completion = text_of("src/gpuctl/completion/gpuctl");
   EXPECT_TRUE(contains(completion, "keys=\"" + keys + "\"\n")) << keys;
-  EXPECT_TRUE(contains(completion, "--reserve-mode) COMPREPLY=($(compgen -W \"" + modes + "\"")) << modes;
-  EXPECT_EQ(slice_setting("reserve_mode").argument, replaced(modes, " ", "|"));
+  for (const SliceSetting* setting : setting_options()) {
+    if (setting->choices.empty()) continue;
+    std::string choices;
+    for (const std::string_view choice : setting->choices) choices.append(choices.empty() ? "" : " ").append(choice);
+    EXPECT_TRUE(
+        contains(completion, "--" + std::string(setting->option) + ") COMPREPLY=($(compgen -W \"" + choices + "\""))
+        << choices;
+    EXPECT_EQ(setting->argument, replaced(choices, " ", "|"));
+  }
 }
 
 std::string names_of(std::span<const sched::Policy> policies, const std::string& between) {

@@ -131,10 +131,10 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
       return put(whole_number(value, where, setting));
     case SettingKind::bytes:
       return put(bytes(value, where));
-    case SettingKind::mode:
-      if (!sched::reserve_mode(value))
-        return usage(where + ": " + in_quotes(value) + " is not a mode of reserving" +
-                     hint(value, {kReserveModes.begin(), kReserveModes.end()}));
+    case SettingKind::choice:
+      if (std::ranges::find(setting.choices, value) == setting.choices.end())
+        return usage(where + ": " + in_quotes(value) + " is not one of " + setting.argument +
+                     hint(value, {setting.choices.begin(), setting.choices.end()}));
       [[fallthrough]];
     case SettingKind::policy:
       settings.*setting.text = value;

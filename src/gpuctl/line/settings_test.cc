@@ -24,9 +24,9 @@ std::string set(const std::vector<std::string>& assignments) {
 TEST(Settings, EveryKey) {
   EXPECT_EQ(
       set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3",
-           "memory-max=16G", "policy=share", "owner=0:0"}),
-      R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"memory_max":17179869184,)"
-      R"("policy":"share","owner_uid":0,"owner_gid":0})");
+           "isolation=isolated", "memory-max=16G", "policy=share", "owner=0:0"}),
+      R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"isolation":"isolated",)"
+      R"("memory_max":17179869184,"policy":"share","owner_uid":0,"owner_gid":0})");
 }
 
 TEST(Settings, NoneLiftsALimit) {
@@ -49,8 +49,9 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"priority=high"}), "priority: 'high' is not a whole number such as 10");
   EXPECT_EQ(set({"memory-max=lots"}),
             "memory-max: 'lots' is not a size; give bytes or a number with K, M, G or T such as 16G, or 'none'");
-  EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not a mode of reserving; did you mean 'lend'?");
-  EXPECT_EQ(set({"reserve-mode=activ"}), "reserve-mode: 'activ' is not a mode of reserving; did you mean 'active'?");
+  EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not one of strict|active|lend; did you mean 'lend'?");
+  EXPECT_EQ(set({"reserve-mode=activ"}),
+            "reserve-mode: 'activ' is not one of strict|active|lend; did you mean 'active'?");
   for (const char* value : {"100", "soon", "", "1.5ms", "-1s"})
     EXPECT_EQ(set({std::string("reserve-hold=") + value}),
               "reserve-hold: '" + std::string(value) +

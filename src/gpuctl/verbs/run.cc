@@ -35,22 +35,24 @@ std::string own_path() {
   return error ? "" : path.string();
 }
 
-/// What the program's library will say of the devices if MPS keeps it to a percentage there. We join the slice as the
-/// program will, so that no limit comes into force for others meanwhile. Empty: MPS does not keep it, or the daemon is
-/// of a version that does not know.
-boost::json::array sms_by_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc::Device>& devices) {
-  if (std::ranges::any_of(devices, [](const ipc::Device& d) { return d.mode == "time-sliced"; })) return {};
+/// What the program's library will say beside its slice: of the devices, if MPS keeps it to a percentage there, and
+/// whether it joins no MPS. We join the slice as the program will, so that no limit comes into force for others
+/// meanwhile.
+void say_of_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc::Device>& devices,
+                boost::json::object& joining) {
+  if (std::ranges::any_of(devices, [](const ipc::Device& d) { return d.mode == "time-sliced"; })) return;
   const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
-  if (!reply) return {};
+  if (!reply) return;
   ipc::Fields fields(*reply);
   const auto hundredths = fields.maybe_integer("hundredths", 1, sched::kAllHundredths);
+  if (fields.maybe_boolean("isolated").value_or(false)) joining["isolated"] = true;
+  if (!hundredths) return;
   boost::json::array sms;
-  if (!hundredths) return sms;
   for (const ipc::Device& device : devices)
     sms.emplace_back(sched::sms_of_hundredths(static_cast<std::uint32_t>(*hundredths),
                                               sched::CapSM{static_cast<std::uint32_t>(device.sms)})
                          .count);
-  return sms;
+  joining["mps_sms"] = std::move(sms);
 }
 
 struct Joined {
@@ -85,7 +87,7 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   boost::json::array uuids;
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
-  if (auto sms = sms_by_mps(*daemon, slice, status->devices); !sms.empty()) joining["mps_sms"] = std::move(sms);
+  say_of_mps(*daemon, slice, status->devices, joining);
   joining["command"] = shown_command(context.command);
   const bool no_sms = has_no_sms(*daemon, slice);
   const auto attached = daemon->call("Attach", joining);

@@ -112,6 +112,13 @@ TEST_F(CmdRun, ItJoinsTheSliceAsTheProgramWillThatMpsKeeps) {
   EXPECT_EQ(daemon_.asked("Attach"), R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"command":"true"})");
 }
 
+TEST_F(CmdRun, ItJoinsAnIsolatedSliceAsAProgramOutsideOfMps) {
+  daemon_.on("GetMpsPercentage", {{"hundredths", nullptr}, {"isolated", true}});
+  gpuctl({"--slice", "ls", "true"});
+  EXPECT_EQ(daemon_.asked("Attach"),
+            R"({"slice":"ls","device_uuids":["GPU-1"],"resumed":false,"isolated":true,"command":"true"})");
+}
+
 TEST_F(CmdRun, DashDashIsTakenAwayOnce) {
   EXPECT_EQ(gpuctl({"--slice", "ls", "--", "printf", "[%s]", "--", "--help"}).out, "[--][--help]");
 }

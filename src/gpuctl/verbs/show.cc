@@ -31,6 +31,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("max", s.max ? plural(*s.max, "SM") : "none");
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
+  line("isolation", printable(s.isolation));
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));

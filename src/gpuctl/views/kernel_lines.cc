@@ -49,6 +49,10 @@ std::string granted_text(const ipc::ClientUsage& usage) {
   return sms + " (" + std::to_string(100 * usage.granted / usage.shared_sms) + " % of each)";
 }
 
+std::string mode_text(const ipc::Client& client, const ipc::ClientUsage& usage) {
+  return printable(usage.mode) + (client.isolated.value_or(false) ? ", isolated" : "");
+}
+
 std::string state_text(const ipc::Client& client, const ipc::ClientUsage& usage) {
   std::string numbers;
   std::size_t count = 0;
@@ -71,6 +75,9 @@ std::vector<std::string> in_force_lines(const ipc::Client& client, const std::st
     if (u.sms_told > 0) line += "; told of " + plural(u.sms_told, "SM");
     lines.push_back(std::move(line));
   }
+  if (client.isolated.value_or(false))
+    lines.push_back(
+        "isolated: it shares no context of the GPU with other programs; the GPU switches between them by turns");
   return lines;
 }
 

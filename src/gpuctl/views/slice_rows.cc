@@ -65,9 +65,12 @@ std::string bounds_text(const ipc::Slice& slice) {
   const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("none"); };
   if (slice.effective_priority) add("priority", number(slice.effective_priority), std::to_string(slice.priority));
   if (slice.effective_max) add("max", number(slice.effective_max), number(slice.max));
-  if (slice.effective_reserve) add("reserve", number(slice.effective_reserve), std::to_string(slice.reserve));
+  const bool isolated = slice.effective_isolation.value_or(slice.isolation) == kIsolations.back();
+  if (slice.effective_reserve && !isolated)
+    add("reserve", number(slice.effective_reserve), std::to_string(slice.reserve));
   if (slice.effective_reserve_mode)
     add("reserve mode", printable(*slice.effective_reserve_mode), printable(slice.reserve_mode));
+  if (slice.effective_isolation) add("isolation", printable(*slice.effective_isolation), printable(slice.isolation));
   if (slice.effective_memory_max)
     add("memory max", format_bytes(*slice.effective_memory_max),
         slice.memory_max ? format_bytes(*slice.memory_max) : "none");

@@ -8,6 +8,7 @@
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 #include "gpuctl/views/fairness_lines.h"
+#include "gpuctl/views/kernel_lines.h"
 #include "gpuctl/views/latency_lines.h"
 #include "gpuctl/views/slice_rows.h"
 #include "gpuctl/views/top_model.h"
@@ -239,7 +240,7 @@ Part programs_part(const std::vector<const TopClient*>& rows, const TopView& vie
       const bool evicted = u->evictions != 0;
       const bool by_grant = u->mode != "free" || row.holds_counted();
       for (const std::string& cell :
-           {std::to_string(u->device), row.state(), printable(u->mode),
+           {std::to_string(u->device), row.state(), mode_text(c, *u),
             row.busy ? std::to_string(std::lround(100 * *row.busy)) + " %" : std::string("-"),
             by_grant ? std::to_string(u->granted) : "-", row.holds_counted() ? std::to_string(u->holding) : "-",
             rate(row.launches_per_s), row.holds_counted() ? rate(row.evictions_per_s) : "-",

@@ -363,6 +363,7 @@ ipc::Client Client::describe(std::string_view job) const {
   result.uid = identity_.uid;
   result.command = identity_.command;
   result.slice = slice_;
+  result.isolated = isolated;
   bool disobeying = false, waiting = false, faulted = false;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];

@@ -155,6 +155,7 @@ class Client {
   const std::vector<Slot>& slots() const { return slots_; }
   int memfd() const { return memfd_.get(); }
 
+  bool isolated = false;  ///< the program says that it has joined no MPS: it shares no context with others
   /// No program is attached: this stands in for one that an earlier daemon granted SMs to.
   bool stands_in = false;
   std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()

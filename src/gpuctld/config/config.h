@@ -46,6 +46,7 @@ struct DaemonOptions {
   /// Programs that start later are kept to the maxima of their slices by MPS itself, as those in slices with a reserve
   /// are off the strict reserves of others in any case (sched/effective/kept_by_mps.h).
   bool limits_by_mps = false;
+  bool manage_mps = false;  ///< the daemon starts MPS where none serves (host/managed_mps.h)
   Placement placement = Placement::automatic;
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
   /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.

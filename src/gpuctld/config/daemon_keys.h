@@ -44,6 +44,7 @@ inline constexpr std::array kLabKeys{
     DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
     DaemonKey{"limits_by_mps", &DaemonOptions::limits_by_mps},
+    DaemonKey{"manage_mps", &DaemonOptions::manage_mps},
     DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{
         .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},

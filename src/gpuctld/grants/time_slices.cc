@@ -21,37 +21,73 @@ bool has_reserve_beside(std::span<const sched::NodeInput> nodes, std::size_t nod
   return found;
 }
 
-}  // namespace
+/// What takes turns with others: a program, or the MPS server with all its clients.
+struct Turn {
+  std::vector<std::uint32_t> nodes;  ///< of its programs
+  std::int32_t priority = 0;         ///< the greatest of them
+  double share = 0;
+  bool often = false, in_server = false, second = false;
+};
 
-std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
-                                       std::uint32_t second_us) {
+/// Whether a program of `a` has a part in a reserve that none of `b` has a part in.
+bool has_reserve_beside(std::span<const sched::NodeInput> nodes, const Turn& a, const Turn& b) {
+  return std::ranges::any_of(a.nodes, [&](std::uint32_t node) {
+    return std::ranges::all_of(b.nodes, [&](std::uint32_t other) { return has_reserve_beside(nodes, node, other); });
+  });
+}
+
+/// `place`: for each program the index of its turn.
+std::vector<Turn> turns_of(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
+                           std::vector<std::size_t>& place) {
   std::vector<std::uint32_t> own(nodes.size(), 0);
   for (const TimeShare& program : programs) ++own[program.node];
   sched::WeightParts parts;
   const std::span<const double> share = parts.compute(nodes, own);
-  std::vector<bool> second(programs.size(), false);
+  std::vector<Turn> turns;
+  for (const TimeShare& program : programs) {
+    const auto server = std::ranges::find(turns, true, &Turn::in_server);
+    const bool joins = program.in_server && server != turns.end();
+    place.push_back(static_cast<std::size_t>(joins ? server - turns.begin() : std::ssize(turns)));
+    if (!joins) turns.push_back({.priority = program.priority, .in_server = program.in_server});
+    Turn& turn = turns[place.back()];
+    turn.nodes.push_back(program.node);
+    turn.priority = std::max(turn.priority, program.priority);
+    turn.share += share[program.node];
+    turn.often |= program.often;
+  }
+  return turns;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
+                                       std::uint32_t second_us) {
+  std::vector<std::size_t> place;
+  std::vector<Turn> turns = turns_of(nodes, programs, place);
   std::size_t seconds = 0;
-  bool often = false;       // one that comes first launches often
-  double most[2] = {0, 0};  // greatest share of the programs that come first, and of those that come second
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    const TimeShare& own = programs[i];
-    second[i] = std::any_of(programs.begin(), programs.end(), [&](const TimeShare& other) {
+  bool often = false, server = false;  // one that comes first launches often; the server comes second
+  double most[2] = {0, 0};             // greatest share of those that come first, and of those that come second
+  for (Turn& own : turns) {
+    own.second = std::ranges::any_of(turns, [&](const Turn& other) {
       if (other.priority != own.priority) return other.priority > own.priority;
-      return has_reserve_beside(nodes, other.node, own.node) && !has_reserve_beside(nodes, own.node, other.node);
+      return has_reserve_beside(nodes, other, own) && !has_reserve_beside(nodes, own, other);
     });
-    seconds += second[i];
-    often |= own.often && !second[i];
-    most[second[i]] = std::max(most[second[i]], share[own.node]);
+    seconds += own.second;
+    often |= own.often && !own.second;
+    server |= own.in_server && own.second;
+    most[own.second] = std::max(most[own.second], own.share);
   }
   std::uint32_t longest_second = second_us;
-  if (longest_second == 0) longest_second = often ? kSparingUs : seconds == 1 ? kGivingWayUs : kSecondUs;
+  if (longest_second == 0)
+    longest_second = often ? kSparingUs : seconds > 1 ? kSecondUs : server ? kServerSecondUs : kGivingWayUs;
   std::vector<std::uint32_t> slices;
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    const double part = share[programs[i].node] / most[second[i]];
+  for (const std::size_t index : place) {
+    const Turn& turn = turns[index];
+    const double part = turn.share / most[turn.second];
     const auto shared = [part](std::uint32_t us) {
       return std::max(static_cast<std::uint32_t>(us * part), kLeastSharedUs);
     };
-    if (second[i])
+    if (turn.second)
       slices.push_back(seconds == 1 ? longest_second : shared(longest_second));
     else
       slices.push_back(part < 1 ? shared(kUsualTimeSliceUs) : ipc::kDriversTimeSlice);

@@ -1,5 +1,6 @@
 // How long each program may keep the GPU before another program's turn, where programs take turns on the whole of it
-// (no MPS). The GPU itself enforces these time slices, in the middle of any kernel, so they also limit a kernel that
+// (no MPS). Programs that share a context count as one: all clients of an MPS server, beside which isolated programs
+// have turns. The GPU itself enforces these time slices, in the middle of any kernel, so they also limit a kernel that
 // cannot be evicted. Pure.
 //
 // - A program comes second if another one has a greater priority, or the same priority and a part in a reserve, of its
@@ -12,6 +13,7 @@
 //   model that decodes kernel by kernel took a third of the speed of a training beside it, and gained nothing).
 // - Two or more programs that come second also take turns with each other. They get time slices that are longer, but
 //   shorter than those of the driver.
+// - An MPS server that alone comes second has the turns that were measured for one.
 // - Among equals the time is shared by weight. The program with the greatest share of the GPU keeps the driver's time
 //   slices; those of the others are shorter in proportion to their shares.
 #pragma once
@@ -39,6 +41,9 @@ inline constexpr double kMostLost = 0.05;
 inline constexpr double kOftenPerS = kMostLost * 1e6 / kSwitchUs;
 /// For those that come second beside such a program: no more switches than kOftenPerS.
 inline constexpr std::uint32_t kSparingUs = static_cast<std::uint32_t>(kSwitchUs / kMostLost);
+/// For an MPS server, if nobody else comes second. Beside a vision model batch in the server lost a tenth by it, a
+/// training with many small kernels a third (measured on an H100). Shorter ones were not tried.
+inline constexpr std::uint32_t kServerSecondUs = 100;
 /// A shorter time slice, where it is shared by weight, would be too short against the cost of switching programs.
 inline constexpr std::uint32_t kLeastSharedUs = 50;
 
@@ -46,7 +51,8 @@ inline constexpr std::uint32_t kLeastSharedUs = 50;
 struct TimeShare {
   std::uint32_t node = 0;  ///< its slice
   std::int32_t priority = 0;
-  bool often = false;  ///< launches_often()
+  bool often = false;      ///< launches_often()
+  bool in_server = false;  ///< it shares the context of the MPS server, and its turns
 };
 
 /// Whether a program launches often. `before`: what was found last; the bound is lower then, so that time slices do not
@@ -55,8 +61,8 @@ constexpr bool launches_often(double per_s, bool before) {
   return per_s > (before ? kOftenPerS / 2 : kOftenPerS);
 }
 
-/// In us, for each of `programs`; ipc::kDriversTimeSlice: the driver's own. `second_us`: for those that come second, in
-/// place of what is chosen here; 0: none.
+/// In us, for each of `programs`; those in the server all have the server's. ipc::kDriversTimeSlice: the driver's own.
+/// `second_us`: for those that come second, in place of what is chosen here; 0: none.
 std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
                                        std::uint32_t second_us = 0);
 

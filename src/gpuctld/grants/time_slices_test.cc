@@ -73,6 +73,27 @@ TEST(TimeSlices, BesideOneThatLaunchesOftenTheyAreLonger) {
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0, true}, {2, 0, true}}), (Slices{kOwn, kOwn}));
 }
 
+TEST(TimeSlices, AllClientsOfAnMpsServerCountAsOneTurn) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 100}});
+  const auto shared = [](std::uint32_t node, std::int32_t priority, bool often = false) {
+    return TimeShare{.node = node, .priority = priority, .often = often, .in_server = true};
+  };
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, shared(2, 0), shared(3, -5)}),
+            (Slices{kOwn, kServerSecondUs, kServerSecondUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, shared(2, 0), shared(3, 10)}),
+            (Slices{kGivingWayUs, kOwn, kOwn}))
+      << "its first client decides";
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, shared(2, 0), shared(3, 0)}),
+            (Slices{kOwn, kSparingUs, kSparingUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{shared(2, 0), shared(3, 0)}), (Slices{kOwn, kOwn}))
+      << "nobody takes turns with it";
+  // It has the shares of its clients together: two thirds.
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, shared(2, 0), shared(3, 0)}),
+            (Slices{kUsualTimeSliceUs / 2, kOwn, kOwn}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, shared(2, 0), {3, 0}}),
+            (Slices{kOwn, kSecondUs, kSecondUs}));
+}
+
 TEST(TimeSlices, OfThoseThatComeSecondMayBeSetByHand) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 50}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}}, 300), (Slices{kOwn, 300}));

@@ -49,9 +49,12 @@ std::vector<std::string> merged(const std::vector<std::string>& changes) {
 }
 
 /// Starts it in a process group of its own. It gets nothing of this process except the environment. Returns an errno.
-int spawn(pid_t& pid, const std::string& program, const std::vector<std::string>& environment, int input, int output) {
-  std::string name = program;
-  std::array<char*, 2> arguments{name.data(), nullptr};
+int spawn(pid_t& pid, const std::string& program, std::vector<std::string> words,
+          const std::vector<std::string>& environment, int input, int output) {
+  words.insert(words.begin(), program);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   std::vector<std::string> variables = merged(environment);
   std::vector<char*> pointers;
   for (std::string& variable : variables) pointers.push_back(variable.data());
@@ -86,7 +89,8 @@ std::string first_line(const std::string& text) {
 
 Result<std::shared_ptr<ChildProgram>> ChildProgram::start(asio::io_context& context, const std::string& program,
                                                           const std::vector<std::string>& environment,
-                                                          const std::string& input, Done done) {
+                                                          const std::string& input, Done done,
+                                                          const std::vector<std::string>& arguments) {
   auto in = make_pipe();
   if (!in) return in.error();
   auto out = make_pipe();
@@ -98,7 +102,7 @@ Result<std::shared_ptr<ChildProgram>> ChildProgram::start(asio::io_context& cont
   ::fcntl(out->read.get(), F_SETFL, O_NONBLOCK);
 
   pid_t pid = 0;
-  if (const int error = spawn(pid, program, environment, in->read.get(), out->write.get()); error != 0)
+  if (const int error = spawn(pid, program, arguments, environment, in->read.get(), out->write.get()); error != 0)
     return fail(program + ": " + std::strerror(error));
   ipc::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {

@@ -30,7 +30,8 @@ class ChildProgram : public std::enable_shared_from_this<ChildProgram> {
   /// comes first.
   static Result<std::shared_ptr<ChildProgram>> start(boost::asio::io_context& context, const std::string& program,
                                                      const std::vector<std::string>& environment,
-                                                     const std::string& input, Done done);
+                                                     const std::string& input, Done done,
+                                                     const std::vector<std::string>& arguments = {});
   ~ChildProgram();
 
   /// Ends the program and its children by SIGKILL.

@@ -19,6 +19,7 @@ struct Gpu {
   std::uint32_t sms = 0;
   std::uint64_t memory_bytes = 0;
   std::string compute_capability;  ///< "9.0"; empty: not known
+  bool exclusive = false;          ///< in compute mode EXCLUSIVE_PROCESS: one process, or one MPS, may use it
 
   std::string_view kind() const { return software ? "software" : "cuda"; }  ///< as clients of the protocol read it
   /// Programs run side by side, and can share a fault, only under MPS.

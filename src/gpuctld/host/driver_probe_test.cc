@@ -40,6 +40,8 @@ TEST(DriverProbe, ReadsWhatTheDriverSays) {
   EXPECT_EQ(gpu.uuid, "GPU-f1f2f3f4-f5f6-f7f8-f9fa-fbfcfdfeff00");
   EXPECT_EQ(gpu.name, "Fake \"GPU\" \xEF\xBF\xBD");
   EXPECT_FALSE(gpu.software);
+  EXPECT_FALSE(gpu.exclusive);
+  EXPECT_TRUE((*devices)[2].exclusive);
 }
 
 TEST(DriverProbe, ADriverWithoutDevicesIsAnEmptyList) {

@@ -33,6 +33,14 @@ std::string mps_pipe_directory() {
   return directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps";
 }
 
+bool is_mps_server(std::int32_t pid, const std::string& proc) {
+  const auto control = mps_process_in(mps_pipe_directory(), proc, ::geteuid());
+  std::ifstream status(proc + "/" + std::to_string(pid) + "/status");
+  for (std::string line; control && std::getline(status, line);)
+    if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5) == *control;
+  return false;
+}
+
 std::string mps_control_program() {
   const char* path = std::getenv("PATH");
   std::istringstream directories(path == nullptr ? "" : path);

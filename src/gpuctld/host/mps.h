@@ -18,6 +18,9 @@ bool mps_active();
 /// $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps.
 std::string mps_pipe_directory();
 
+/// Whether the process was started by that control daemon, which starts MPS servers and nothing else.
+bool is_mps_server(std::int32_t pid, const std::string& proc = "/proc");
+
 /// nvidia-cuda-mps-control, MPS's control program: the one in PATH, else the one in /usr/bin.
 std::string mps_control_program();
 

@@ -90,6 +90,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
                 {.woken = [this](std::uint32_t uid, const auto& drain) { return on_kick(uid, drain); },
                  .rests = [this] { arm_tick(); }}),
       queues_(context),
+      mps_(context, options_.socket, log_),
       ends_(
           context, options_.mps_control_socket,
           [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },
@@ -143,6 +144,7 @@ void Manager::stop() {
   ends_.stop();
   attached_.stop();
   queues_.stop();
+  mps_.stop();
   kept_.stop(now_ns());
   if (server_) server_->stop();
 }
@@ -178,6 +180,8 @@ void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
   asked_ends_.erase(&session);
   queues_.leave(session);
+  servers_.leave(session);
+  mps_.forget(&session);
   if (const Attached::Member* member = attached_.find(session); member != nullptr && member->program)
     ends_.ended().add(member->client.slice(), member->client.describe().usage);
   if (attached_.leave(session, now_ns())) on_freed();
@@ -196,6 +200,8 @@ void Manager::log_of(std::uint32_t uid, const std::string& line) {
 }
 
 void Manager::arm_tick() {
+  servers_.write(scheduler_.server_us(), now_ns());
+  mps_.note_use(!attached_.empty());
   if (!attached_.empty()) ticker_.arm(attached_.any_rests());
 }
 

@@ -15,7 +15,9 @@
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
+#include "gpuctld/host/managed_mps.h"
 #include "gpuctld/manager/attached.h"
+#include "gpuctld/manager/mps_servers.h"
 #include "gpuctld/manager/promised_queues.h"
 #include "gpuctld/manager/ticker.h"
 #include "gpuctld/protocol/varlink_server.h"
@@ -30,6 +32,7 @@ struct ManagerOptions {
   std::string config_file;  ///< "": none; read again on reload
   bool config_required = false;
   std::string probe_socket;                  ///< SearchOptions::probe_socket
+  std::string socket;                        ///< its own, for the library in an MPS that it starts
   std::string mps_control_socket;            ///< MpsControl::Place::socket
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off
@@ -97,17 +100,22 @@ class Manager {
   Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer get_mps_percentage(Session& session, ipc::Fields& fields);
+  bool is_isolated(const std::string& slice) const;
+  Answer mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues);
   Answer attach(Session& session, ipc::Fields& fields);
   std::optional<std::uint32_t> promise_queues(Session& session, std::size_t slice, std::int64_t own,
                                               std::optional<std::uint32_t> hundredths);
   Answer refuse_version(Session& session, std::int64_t version);
   Answer report_kernels(Session& session, ipc::Fields& fields);
+  Answer serve_mps(Session& session, ipc::Fields& fields);
   Answer set_hint(Session& session, ipc::Fields& fields);
   Answer hold_memory(Session& session, ipc::Fields& fields);
   Answer kill(Session& session, ipc::Fields& fields);
   Answer report_fault(Session& session, ipc::Fields& fields);
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
+  std::optional<std::string> why_not_isolated() const;
+  std::optional<std::string> about_server_turns() const;
   Answer changed(boost::json::object reply, const std::string& path) const;
   boost::json::object slice_now(const std::string& path) const;
   ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
@@ -128,6 +136,8 @@ class Manager {
   std::unique_ptr<VarlinkServer> server_;
   Attached attached_;
   PromisedQueues queues_;
+  MpsServers servers_;
+  ManagedMps mps_;
   Ends ends_;
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   Ticker ticker_;

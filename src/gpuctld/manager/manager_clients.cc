@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "base/one_line.h"
 #include "base/plural.h"
 #include "gpuctld/clock.h"
+#include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
@@ -122,6 +124,28 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
+  const auto answer_later = [this, &session, slice, own_queues] {
+    session.finish(mps_start(session, slice, own_queues));
+  };
+  if (scheduler_.options().manage_mps && !is_isolated(slice) && mps_.wait(&session, answer_later)) {
+    Answer answer;
+    answer.later = true;
+    return answer;
+  }
+  return mps_start(session, slice, own_queues);
+}
+
+/// Whether a program that starts in the slice now is to join no MPS.
+bool Manager::is_isolated(const std::string& slice) const {
+  const auto& slices = scheduler_.tree().slices();
+  const auto found = slices.find(slice);
+  return found != slices.end() &&
+         scheduler_.effective()[static_cast<std::size_t>(std::distance(slices.begin(), found))].isolated &&
+         std::ranges::none_of(scheduler_.devices(), &Gpu::exclusive);
+}
+
+/// With what a program starts in the slice.
+Answer Manager::mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues) {
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(slice);
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
@@ -136,6 +160,11 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
   };
+  if (is_isolated(slice)) {
+    Answer answer = success({{"hundredths", nullptr}, {"isolated", true}});
+    if (own_queues) answer.reply.parameters["queues"] = nullptr;
+    return answer;
+  }
   Answer answer = success({{"hundredths", or_null(hundredths)}});
   if (own_queues) answer.reply.parameters["queues"] = or_null(promise_queues(session, index, *own_queues, hundredths));
   return answer;
@@ -161,6 +190,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const std::vector<std::int64_t> mps_sms = fields.maybe_integers("mps_sms", 1, kMostSmsSaid);
   const auto queues = fields.maybe_integer("queues", 1, kMostQueues);
   const auto said = fields.maybe_text("command");
+  const bool isolated = fields.maybe_boolean("isolated").value_or(false);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   if (!mps_sms.empty() && mps_sms.size() != uuids.size())
@@ -178,6 +208,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const std::string command = one_line(said ? ipc::to_utf8(said->substr(0, kMostCommand)) : name_of(peer.pid));
   auto client = Client::create({peer.pid, peer.uid, command, peer.start}, slice, std::move(*devices));
   if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
+  if (client) client->isolated = isolated;
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},
@@ -197,13 +228,34 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   session.trust_as_client();
   // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
   // the version of a library, has none.
-  if (queues || (version && !time_sliced && !queues_.has(session)))
+  if (queues || (version && !time_sliced && !isolated && !queues_.has(session)))
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
   answer.reply.parameters["in_force"] = added.in_force();
   if (attached_.is_news(peer.pid, slice) || resumed)
     log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
                          (resumed ? "came back to" : "joined") + " slice " + slice);
+  arm_tick();
+  return answer;
+}
+
+Answer Manager::serve_mps(Session& session, ipc::Fields& fields) {
+  const auto version = fields.integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const Peer& peer = session.peer();
+  if (!is_mps_server(peer.pid)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  if (version != ipc::stub_version()) return refuse_version(session, version);
+  std::vector<int> devices(std::min<std::size_t>(scheduler_.devices().size(), ipc::kMaxDevices));
+  std::iota(devices.begin(), devices.end(), 0);
+  auto page = Client::create({peer.pid, peer.uid, name_of(peer.pid), peer.start}, "/", std::move(devices));
+  Answer answer = success({{"stub_bytes", ipc::kStubBytes}});
+  if (page) answer.fds.emplace_back(::dup(page->memfd()));
+  if (answer.fds.empty() || !answer.fds.front())
+    return invalid("stub_version", "gpuctld is out of file descriptors or memory");
+  servers_.add(session, std::move(*page));
+  session.trust_as_client();
+  log_of(peer.uid, "the MPS server " + std::to_string(peer.pid) + " takes the length of its turns from here");
   arm_tick();
   return answer;
 }

@@ -27,8 +27,8 @@ constexpr double kCostOfMemory = 0.1;
 double cost_of(std::string_view method) {
   if (method == "TeachKernel") return kCostOfTeaching;
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice") return kCostOfTree;
-  if (method == "Attach" || method == "GetMpsPercentage" || method == "SetHint" || method == "ReportFault" ||
-      method == "Kill")
+  if (method == "Attach" || method == "ServeMps" || method == "GetMpsPercentage" || method == "SetHint" ||
+      method == "ReportFault" || method == "Kill")
     return kCostOfDecision;
   return method == "HoldMemory" ? kCostOfMemory : 1;
 }
@@ -87,6 +87,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},
       {"ReportKernels", &Manager::report_kernels},
+      {"ServeMps", &Manager::serve_mps},
       {"SetHint", &Manager::set_hint},
       {"Kill", &Manager::kill},
       {"ReportFault", &Manager::report_fault},
@@ -142,9 +143,33 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
 Answer Manager::changed(boost::json::object reply, const std::string& path) const {
   boost::json::array notes;
   for (const std::string& line : scheduler_.unfit_reserves(path)) notes.emplace_back(line);
+  for (const std::string& line : scheduler_.isolation_lags(path)) notes.emplace_back(line);
+  const sched::Slice* slice = scheduler_.tree().find(path);
+  if (const auto line = why_not_isolated(); line && slice != nullptr && slice->isolated) notes.emplace_back(*line);
   if (const std::string* problem = kept_.problem()) notes.emplace_back(ipc::to_utf8(*problem));
   if (!notes.empty()) reply["notes"] = std::move(notes);
   return success(std::move(reply));
+}
+
+/// Why a slice is isolated in vain, if one is.
+std::optional<std::string> Manager::why_not_isolated() const {
+  const auto gpu = std::ranges::find_if(scheduler_.devices(), &Gpu::exclusive);
+  if (gpu == scheduler_.devices().end() || std::ranges::none_of(scheduler_.effective(), &sched::Effective::isolated))
+    return std::nullopt;
+  return "GPU " + std::to_string(gpu->index) +
+         " is in compute mode EXCLUSIVE_PROCESS, which lets no program run beside MPS: isolated slices are shared "
+         "(nvidia-smi "
+         "-c DEFAULT)";
+}
+
+/// Who says how long the turns of the MPS server last beside isolated programs. Empty where there are none.
+std::optional<std::string> Manager::about_server_turns() const {
+  const bool asked = std::ranges::any_of(scheduler_.server_us(), [](std::uint32_t us) { return us != 0; });
+  if (!asked || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps)) return std::nullopt;
+  const std::string what = "turns of the MPS server beside isolated programs: ";
+  if (servers_.empty())
+    return what + "as long as the driver has it, since gpuctld did not start this MPS (manage_mps of [lab])";
+  return what + turns(servers_.work());
 }
 
 boost::json::object Manager::slice_now(const std::string& path) const {
@@ -179,6 +204,8 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.notes = options_.notes;
   for (std::string& problem : kept_.problems()) status.notes.push_back(std::move(problem));
   for (std::string& line : scheduler_.unfit_reserves()) status.notes.push_back(std::move(line));
+  for (std::string& line : scheduler_.isolation_lags()) status.notes.push_back(std::move(line));
+  if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   if (std::any_of(status.devices.begin(), status.devices.end(),
                   [](const auto& d) { return d.mode == "time-sliced"; })) {
     status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
@@ -187,6 +214,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
                                 ? turns(scheduler_.time_slices_work())
                                 : "as the driver has it (time_slices = false in gpuctl.toml)"));
   }
+  if (const auto line = about_server_turns()) status.notes.push_back(*line);
   if (options_.evict_storm.count() > 0)
     status.notes.push_back("testing: every grant is replaced by a random one each " +
                            std::to_string(options_.evict_storm.count()) + " us in the mean");

@@ -97,6 +97,46 @@ TEST_F(ManagerTest, GarbageIsAnsweredOrCutOffAndHarmsNobody) {
   EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
+TEST_F(ManagerTest, AProgramOfAnIsolatedSliceIsToldToJoinNoMps) {
+  create("ls", {{"isolation", "isolated"}});
+  create("ls/a", {{"isolation", "shared"}});
+  create("batch", json::object());
+  const auto start = [this](const std::string& slice) {
+    return call("GetMpsPercentage", {{"slice", slice}, {"queues", 0}}).parameters;
+  };
+  EXPECT_EQ(start("ls"), (json::object{{"hundredths", nullptr}, {"isolated", true}, {"queues", nullptr}}));
+  EXPECT_EQ(start("ls/a"), start("ls"));
+  EXPECT_FALSE(start("batch").contains("isolated"));
+  EXPECT_EQ(slice("ls/a").at("effective_isolation"), "isolated");
+  EXPECT_FALSE(slice("ls").contains("effective_isolation"));
+}
+
+TEST_F(ManagerTest, WhoHasStartedOtherwiseThanItsSliceIsNowIsNamed) {
+  create("ls", {{"isolation", "isolated"}});
+  auto isolated = connect(), shared = connect();
+  json::object attach{{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", false}};
+  call(shared, "Attach", attach);
+  attach["isolated"] = true;
+  call(isolated, "Attach", attach);
+  const auto clients = call("GetSlice", {{"path", "ls"}}).parameters.at("clients").as_array();
+  EXPECT_EQ(clients.at(0).at("isolated"), false);
+  EXPECT_EQ(clients.at(1).at("isolated"), true);
+  const auto notes = [this](const char* isolation) {
+    return call("SetSlice", {{"path", "ls"}, {"settings", {{"isolation", isolation}}}}).parameters.at("notes");
+  };
+  EXPECT_EQ(notes("shared").at(0),
+            "slice ls is shared: 1 program of it started before that and has a context apart until it starts again");
+  EXPECT_EQ(
+      notes("isolated").at(0),
+      "slice ls is isolated: 1 program of it started before that and shares a context with others until it starts "
+      "again");
+  EXPECT_EQ(call("GetStatus").parameters.at("notes").at(0), notes("isolated").at(0));
+}
+
+TEST_F(ManagerTest, OnlyAServerOfTheMpsHereIsGivenTurns) {
+  EXPECT_EQ(call("ServeMps", {{"stub_version", ipc::kStubVersion}}).error, "io.gpuctl.PermissionDenied");
+}
+
 /// With limits_by_mps, on the software GPU, which needs no MPS.
 struct LimitsByMps : ManagerTest {
   LimitsByMps() {

@@ -34,6 +34,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.max_unlimited = !settings.max;
   settings.weight = slice.weight;
   settings.priority = slice.priority;
+  settings.isolation = sched::isolation_name(slice.isolated);
   settings.memory_max = bytes(slice.memory_max);
   settings.memory_unlimited = !settings.memory_max;
   settings.policy = sched::policy_text(slice);
@@ -53,6 +54,7 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
 #undef GPUCTL_LIMIT
   if (effective.priority != slice.priority) result.effective_priority = effective.priority;
   if (effective.max != slice.max) result.effective_max = limit(effective.max);
+  if (effective.isolated != slice.isolated) result.effective_isolation = sched::isolation_name(effective.isolated);
   if (effective.memory_max != slice.memory_max) result.effective_memory_max = bytes(effective.memory_max);
   if (effective.reserve != slice.reserve) result.effective_reserve = effective.reserve.count;
   if (slice.reserve > sched::CapSM{} && effective.reserve_mode != slice.reserve_mode)

@@ -52,9 +52,11 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const Daem
     : devices_(std::move(devices)), tree_(std::move(tree)), options_(options), time_sliced_(time_sliced) {
   for (const Gpu& gpu : devices_) {
     grants_.emplace_back(gpu.sms);
+    isolated_.emplace_back(gpu.sms);
     sms_.push_back(grants_.back().sms());
   }
   nodes_on_.resize(grants_.size());
+  server_us_.resize(grants_.size());
   queues_.resize(grants_.size());
   tried_.resize(grants_.size());
   work_.resize(grants_.size());
@@ -176,9 +178,12 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
 
 std::vector<ipc::PriorityBand> Scheduler::bands() const {
   std::vector<sched::LevelClient> clients;
-  for (const Client& client : clients_) clients.push_back({client.node, priority_of(client)});
+  for (const Client& client : clients_)
+    if (!client.isolated) clients.push_back({client.node, priority_of(client)});
+  const std::vector<sched::LevelRange> levels = sched::levels_of(nodes_, clients);
   std::vector<ipc::PriorityBand> bands;
-  for (const sched::LevelRange& levels : sched::levels_of(nodes_, clients)) bands.push_back(band_of(levels));
+  for (auto next = levels.begin(); const Client& client : clients_)
+    bands.push_back(client.isolated ? ipc::PriorityBand{} : band_of(*next++));
   return bands;
 }
 
@@ -204,7 +209,7 @@ void Scheduler::gather_members() {
   for (const Client& client : clients_)
     sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
 
-  std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());
+  std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());  // isolated ones last
   const std::vector<ipc::PriorityBand> bands = this->bands();
   for (auto band = bands.begin(); Client & client : clients_) {
     const Terms terms{
@@ -214,7 +219,15 @@ void Scheduler::gather_members() {
         members[static_cast<std::size_t>(device)].push_back({&client, slot, terms});
   }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
+    std::ranges::stable_partition(members[device],
+                                  [](const DeviceGrants::Member& member) { return !member.client->isolated; });
     add_time_slices(device, members[device]);
+    const auto first = std::ranges::find_if(members[device],
+                                            [](const DeviceGrants::Member& member) { return member.client->isolated; });
+    for (auto member = first; member != members[device].end(); ++member)
+      member->client->slots()[member->slot].sm.reset();
+    isolated_[device].renew({first, members[device].end()}, {.time_sliced = true, .options = &options_});
+    members[device].erase(first, members[device].end());
     const bool time_sliced = time_sliced_ && devices_[device].needs_mps();
     const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
     const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
@@ -240,14 +253,23 @@ std::optional<sched::SmLimits> Scheduler::limits_of_sm(std::size_t device, bool 
   return sm;
 }
 
-void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const {
-  if (!time_sliced_ || !options_.time_slices || !devices_[device].needs_mps()) return;
+/// Programs in MPS have no time slices of their own: their channel groups are the server's.
+void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) {
+  server_us_[device] = 0;
+  const bool all_take_turns = time_sliced_ && devices_[device].needs_mps();
+  const bool any =
+      all_take_turns || std::ranges::any_of(members, [](const auto& member) { return member.client->isolated; });
+  if (!options_.time_slices || !any) return;
   std::vector<TimeShare> programs;
   for (const DeviceGrants::Member& member : members)
-    programs.push_back({member.client->node, member.terms.priority, member.client->slots()[member.slot].often});
+    programs.push_back({.node = member.client->node,
+                        .priority = member.terms.priority,
+                        .often = member.client->slots()[member.slot].often,
+                        .in_server = !all_take_turns && !member.client->isolated});
   const std::vector<std::uint32_t> slices =
       time_slices(nodes_, programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
-  for (std::size_t i = 0; i < members.size(); ++i) members[i].terms.time_slice_us = slices[i];
+  for (std::size_t i = 0; i < members.size(); ++i)
+    (programs[i].in_server ? server_us_[device] : members[i].terms.time_slice_us) = slices[i];
 }
 
 /// True if a demand changed.
@@ -268,7 +290,8 @@ void Scheduler::read_latencies(Client& client, std::uint64_t now_ns, bool at_onc
 
 /// True if a client began or ceased to launch often where that decides about time slices.
 bool Scheduler::mark_often() {
-  if (!time_sliced_ || !options_.time_slices) return false;
+  const bool isolated = std::ranges::any_of(clients_, &Client::isolated);
+  if ((!time_sliced_ && !isolated) || !options_.time_slices) return false;
   bool changed = false;
   for (Client& client : clients_)
     for (Client::Slot& slot : client.slots()) {
@@ -303,21 +326,23 @@ bool Scheduler::update(std::uint64_t now_ns) {
 
 void Scheduler::decide(std::uint64_t now_ns) {
   charge_turns(now_ns);
-  for (std::size_t device = 0; device < grants_.size(); ++device) grants_[device].decide(allocator_, nodes_on_[device]);
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    grants_[device].decide(allocator_, nodes_on_[device]);
+    isolated_[device].decide(allocator_, nodes_on_[device]);
+  }
   write(now_ns);
 }
 
 void Scheduler::write(std::uint64_t now_ns) {
   bool more = false;
-  for (DeviceGrants& grants : grants_) more |= grants.plan(options_.evict_deadline, now_ns);
+  each_grants([&](DeviceGrants& grants) { more |= grants.plan(options_.evict_deadline, now_ns); });
   commit(more, now_ns);
 }
 
 /// What a client may use is recorded before it can use it.
 void Scheduler::commit(bool more, std::uint64_t now_ns) {
-  if (more && before_growth_ && !record(now_ns))
-    for (DeviceGrants& grants : grants_) grants.keep_to_record();
-  for (DeviceGrants& grants : grants_) grants.write(now_ns);
+  if (more && before_growth_ && !record(now_ns)) each_grants([](DeviceGrants& grants) { grants.keep_to_record(); });
+  each_grants([now_ns](DeviceGrants& grants) { grants.write(now_ns); });
 }
 
 bool Scheduler::record(std::uint64_t now_ns) {
@@ -341,7 +366,7 @@ std::vector<Client*> Scheduler::check_deadlines(std::uint64_t now_ns) {
 
 void Scheduler::storm(Random& random, std::uint64_t now_ns) {
   bool more = false;
-  for (DeviceGrants& grants : grants_) more |= grants.plan_storm(random, now_ns);
+  each_grants([&](DeviceGrants& grants) { more |= grants.plan_storm(random, now_ns); });
   commit(more, now_ns);
 }
 
@@ -360,16 +385,45 @@ std::size_t Scheduler::clients_in(std::string_view slice, bool stand_ins) const 
   }));
 }
 
+std::vector<std::string> Scheduler::isolation_lags(std::string_view slice) const {
+  std::map<std::string_view, std::size_t> lagging;
+  for (const Client& client : clients_)
+    if (!client.stands_in && client.isolated != effective_[client.node].isolated &&
+        (slice.empty() || sched::in_or_below(client.slice(), slice)))
+      ++lagging[client.slice()];
+  std::vector<std::string> lines;
+  for (auto own = effective_.begin(); const auto& [path, settings] : tree_.slices()) {
+    const bool isolated = own++->isolated;
+    const auto found = lagging.find(path);
+    if (found == lagging.end()) continue;
+    const bool one = found->second == 1;
+    lines.push_back("slice " + path + " is " + std::string(sched::isolation_name(isolated)) + ": " +
+                    std::to_string(found->second) + (one ? " program" : " programs") +
+                    " of it started before that and " +
+                    (isolated ? (one ? "shares" : "share") + std::string(" a context with others")
+                              : (one ? "has" : "have") + std::string(" a context apart")) +
+                    " until " + (one ? "it starts" : "they start") + " again");
+  }
+  return lines;
+}
+
 std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   std::vector<SliceUse> use(nodes_.size());
-  for (const Client& client : clients_) ++use[client.node].clients;
-  for (const DeviceGrants& grants : grants_) {
+  std::vector<bool> isolated(nodes_.size());  // it, or a slice below it, has an isolated client
+  for (const Client& client : clients_) {
+    ++use[client.node].clients;
+    if (client.isolated) sched::each_up_to_root(nodes_, client.node, [&](std::size_t n) { isolated[n] = true; });
+  }
+  const auto add = [&](const DeviceGrants& grants, bool all) {
     for (std::size_t i = 0; i < use.size(); ++i) {
+      if (!all && !isolated[i]) continue;
       const sched::NodeDecision& node = grants.division().nodes[i];
       use[i].granted = std::max(use[i].granted, std::min(node.given + node.headroom, nodes_[i].max));
       use[i].demand = std::max(use[i].demand, node.demand);
     }
-  }
+  };
+  for (const DeviceGrants& grants : grants_) add(grants, true);
+  for (const DeviceGrants& grants : isolated_) add(grants, false);
   return use;
 }
 

@@ -99,6 +99,9 @@ class Scheduler {
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
 
+  /// How long the turns of an MPS server are to be, by device, as Grant::time_slice_us.
+  const std::vector<std::uint32_t>& server_us() const { return server_us_; }
+
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
 
@@ -156,6 +159,10 @@ class Scheduler {
   /// small.
   std::vector<std::string> unfit_reserves(std::string_view slice = {}) const;
 
+  /// A line for each slice, of those in and below `slice` or of all, with programs whose contexts are not as its
+  /// isolation has it now: they go on as they started.
+  std::vector<std::string> isolation_lags(std::string_view slice = {}) const;
+
   /// Whether any client has work, and gives signs of life.
   bool busy() const;
   /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
@@ -186,7 +193,16 @@ class Scheduler {
   bool by_capacity() const;
   std::optional<sched::SmLimits> limits_of_sm(std::size_t device, bool by_capacity,
                                               std::span<const DeviceGrants::Member> members) const;
-  void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) const;
+  template <class Visit>
+  void each_grants(Visit visit) {
+    for (DeviceGrants& grants : grants_) visit(grants);
+    for (DeviceGrants& grants : isolated_) visit(grants);
+  }
+  /// Whether the client is never on the device together with others.
+  bool takes_turns(const Client& client, std::size_t device) const {
+    return client.isolated || grants_[device].time_sliced();
+  }
+  void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members);
   void rebuild_queues(std::uint64_t now_ns);
   bool try_gpu(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);
@@ -209,7 +225,7 @@ class Scheduler {
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
-  /// By client: the levels of the GPU's priorities that it has.
+  /// By client: the levels of the GPU's priorities that it has; all, if it is isolated.
   std::vector<ipc::PriorityBand> bands() const;
 
   std::vector<Gpu> devices_;
@@ -224,7 +240,9 @@ class Scheduler {
   /// When the first reserve will be lent, unless its slice launches something before.
   std::uint64_t reserve_ends_ns_ = UINT64_MAX;
   std::list<Client> clients_;  ///< in the order of attachment; addresses are stable
-  std::vector<DeviceGrants> grants_;
+  /// By device: of the programs that share a context (MPS), or take turns if there is no MPS; and of isolated ones,
+  /// each of which has a context of its own beside these.
+  std::vector<DeviceGrants> grants_, isolated_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;
   std::map<std::uint32_t, TokenBucket> learning_;  ///< by user
@@ -238,6 +256,7 @@ class Scheduler {
   std::vector<ipc::Record> records_;                     ///< scratch
   DaemonOptions options_;
   bool time_sliced_ = false;
+  std::vector<std::uint32_t> server_us_;  ///< by device: MpsServers are to have turns so long (Grant::time_slice_us)
   std::function<bool(std::uint64_t now_ns)> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };

@@ -36,6 +36,7 @@ struct Ruled {
   std::vector<JobQueue::Member> members;
   std::map<std::int32_t, ipc::PriorityBand> levels;  ///< by priority: of one of the members that have it
   bool in_force = false;                             ///< something other than the policy is in force for one of them
+  bool by_turns = false;                             ///< one of them is never on the device together with others
 
   void add(const JobQueue::Member& member, ipc::PriorityBand band, bool other_in_force) {
     members.push_back(member);
@@ -66,18 +67,21 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
   const std::uint32_t unruled = recorder_.wanted() ? ipc::kReportJobs : ipc::kNoJobs;
 
   for (std::size_t device = 0; device < grants_.size(); ++device) {
-    const std::span<const DeviceGrants::Member> there = grants_[device].members();
-    const std::vector<bool> in_force = grants_[device].in_force_without_jobs(nodes_on_[device]);
     std::map<std::int32_t, Ruled> ruled;  // by index of the slice that rules
-    for (std::size_t i = 0; i < there.size(); ++i) {
-      Client& client = *there[i].client;
-      const sched::Effective& own = effective_[client.node];
-      if (own.ruler < 0) {
-        release(client, there[i].slot, unruled);
-        continue;
+    for (DeviceGrants* grants : {&grants_[device], &isolated_[device]}) {
+      const std::span<const DeviceGrants::Member> there = grants->members();
+      const std::vector<bool> in_force = grants->in_force_without_jobs(nodes_on_[device]);
+      for (std::size_t i = 0; i < there.size(); ++i) {
+        Client& client = *there[i].client;
+        const sched::Effective& own = effective_[client.node];
+        if (own.ruler < 0) {
+          release(client, there[i].slot, unruled);
+          continue;
+        }
+        const std::int32_t priority = std::min(client.hint.value_or(own.turn_priority), own.turn_priority);
+        ruled[own.ruler].add({&client, there[i].slot, priority}, band_of.at(&client), in_force[i]);
+        ruled[own.ruler].by_turns |= takes_turns(client, device);
       }
-      const std::int32_t priority = std::min(client.hint.value_or(own.turn_priority), own.turn_priority);
-      ruled[own.ruler].add({&client, there[i].slot, priority}, band_of.at(&client), in_force[i]);
     }
     std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
     std::map<std::string, Tried> tried_before = std::exchange(tried_[device], {});
@@ -88,11 +92,11 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       const std::string& policy = slice.job_policy;
       Ruled& queue = ruled[index];
       const auto made = std::move(sched::make_job_policy(policy).value());
-      const bool tries = !grants_[device].time_sliced() && made->tries_gpu() && queue.members.size() > 1 &&
-                         !queue.in_force && !recorder_.wanted();
+      const bool tries =
+          !queue.by_turns && made->tries_gpu() && queue.members.size() > 1 && !queue.in_force && !recorder_.wanted();
       if (tries) tried_[device].insert(tried_before.extract(path));
-      const bool left = tries ? tried_[device][path].left_to_gpu(queue.members)
-                              : !grants_[device].time_sliced() && queue.left_to_gpu(policy, *made);
+      const bool left =
+          tries ? tried_[device][path].left_to_gpu(queue.members) : !queue.by_turns && queue.left_to_gpu(policy, *made);
       if (left)
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
       for (const JobQueue::Member& member : queue.members) member.client->slots()[member.slot].tried = tries;
@@ -202,7 +206,7 @@ std::optional<GrantHistory::Held> Scheduler::held_by(Client& client, std::size_t
                                                      const ipc::Record& launch) const {
   Client::Slot& slot = client.slots()[index];
   const std::uint64_t before = std::exchange(slot.last_done_ns, std::max(slot.last_done_ns, launch.done_ns));
-  if (grants_[static_cast<std::size_t>(slot.device)].time_sliced() || launch.done_ns <= launch.start_ns)
+  if (takes_turns(client, static_cast<std::size_t>(slot.device)) || launch.done_ns <= launch.start_ns)
     return std::nullopt;
   const std::uint64_t ran = launch.done_ns - launch.start_ns;
   const std::optional<ipc::Head> head = client.head(index, UINT64_MAX);
@@ -225,7 +229,7 @@ void Scheduler::record(const Client& client, std::size_t slot, const ipc::Record
   auto [name, module] = knowledge_.name_of(client.identity().uid, launch.kernel);
   double sms = held ? held->capsm : 0;
   std::uint64_t ran_ns = held ? held->ns : 0;
-  if (original && !grants_[device].time_sliced()) {
+  if (original && !takes_turns(client, device)) {
     sms = number == 0 ? sms_[device] : number;
     ran_ns = launch.done_ns - std::min(launch.start_ns, launch.done_ns);
   }

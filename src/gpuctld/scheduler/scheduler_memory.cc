@@ -72,7 +72,7 @@ bool Scheduler::record_memory(Client& client, std::size_t index, std::uint64_t b
 }
 
 bool Scheduler::record_is_stale() {
-  for (DeviceGrants& grants : grants_) grants.record();
+  each_grants([](DeviceGrants& grants) { grants.record(); });
   bool stale = false;
   for (Client& client : clients_)
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {

@@ -50,6 +50,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 132 - device
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_MODE             ? (device == 2 ? 3 : 0)
                                                                        : -1;
   return CUDA_SUCCESS;
 }

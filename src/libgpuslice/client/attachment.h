@@ -27,6 +27,7 @@ struct Introduction {
   std::string command;  ///< its command line, to be shown; empty: the daemon shows its name
   std::vector<std::string> device_uuids;
   std::vector<int> mps_sms;  ///< on how many SMs of each device MPS keeps it; empty: MPS was not asked to
+  bool isolated = false;     ///< it has joined no MPS, as gpuctld said
   unsigned queues = 0;       ///< hardware queues, as gpuctld said or as the program asks for; 0: not under MPS
 };
 

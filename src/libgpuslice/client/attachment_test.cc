@@ -35,6 +35,8 @@ TEST(Attachment, IsAskedForWithWhatTheProgramKnows) {
   EXPECT_FALSE(plain.parameters.contains("mps_sms") || plain.parameters.contains("queues"));
   const ipc::Call kept = attach_call({.slice = "batch", .device_uuids = {}, .mps_sms = {98}, .queues = 4}, true);
   EXPECT_EQ(kept.parameters.at("mps_sms"), boost::json::array{98});
+  EXPECT_FALSE(kept.parameters.contains("isolated"));
+  EXPECT_EQ(attach_call({.slice = "ls", .device_uuids = {}, .isolated = true}, true).parameters.at("isolated"), true);
   EXPECT_EQ(kept.parameters.at("queues"), 4);
   EXPECT_EQ(kept.parameters.at("resumed"), true);
 }

@@ -76,6 +76,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   // An older daemon than at the start; the next try goes without.
   if (refuses(*reply, "mps_sms")) introduction_.mps_sms.clear();
   if (refuses(*reply, "queues")) introduction_.queues = 0;
+  if (refuses(*reply, "isolated")) introduction_.isolated = false;
   if (refuses(*reply, "command")) introduction_.command.clear();
   Result<Attachment> attachment = read_attachment(*reply, opened->take_fds(), introduction_.slice);
   if (!attachment) return attachment.error();
@@ -119,8 +120,9 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   if (!reply || !reply->error.empty()) return {};
   ipc::Fields fields(reply->parameters);
   const auto hundredths = fields.maybe_integer("hundredths", 1, 10000), queues = fields.maybe_integer("queues", 1, 32);
+  const bool isolated = fields.maybe_boolean("isolated").value_or(false);
   if (!fields.ok()) return {};
-  const MpsStart start{.hundredths = hundredths, .queues = queues};
+  const MpsStart start{.hundredths = hundredths, .queues = queues, .isolated = isolated};
   if (!queues) return start;
   introduction_.queues = *start.queues;
   opened->take_fds();
@@ -133,6 +135,11 @@ std::optional<ipc::Connection> Client::take_asked_locked() {
   std::optional<Asked> asked = std::exchange(asked_, std::nullopt);
   if (!asked || asked->pid != getpid()) return std::nullopt;
   return std::move(asked->connection);
+}
+
+void Client::set_isolated() {
+  std::lock_guard lock(mutex_);
+  introduction_.isolated = true;
 }
 
 void Client::keep_no_promise() {

@@ -38,6 +38,7 @@ class Client {
   struct MpsStart {
     std::optional<unsigned> hundredths;  ///< the percentage of the SMs to which MPS is to keep it; none: to none
     std::optional<unsigned> queues;      ///< how many hardware queues it may have; none: there is no MPS
+    bool isolated = false;               ///< it is to join no MPS
   };
   /// Asks the daemon; without an answer all is none. Before start(). Waits for kLongestAnswer at most. `own_queues`:
   /// for how many the program asks by itself; 0: for none. The queues are the program's until it is no client any more,
@@ -46,6 +47,9 @@ class Client {
   /// Who has asked calls this after start(), or where the program does not become a client.
   void keep_no_promise();
   static constexpr std::chrono::milliseconds kLongestAnswer{200};
+
+  /// Before start(): the program has joined no MPS, as the daemon wanted.
+  void set_isolated();
 
   /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. `mps_sms`: on
   /// how many SMs of each MPS keeps it; empty: MPS was not asked to. Tries to attach at once (so that the first launch

@@ -16,11 +16,18 @@ namespace gpuslice {
 
 namespace {
 
-std::atomic<bool> g_asked{false}, g_keeps{false};
+std::atomic<bool> g_asked{false}, g_keeps{false}, g_isolated{false};
+
+/// Nobody can make anything there. "If the connection attempt fails, the program continues to run as it
+/// normally would without MPS", NVIDIA's MPS manual says.
+constexpr char kNoMps[] = "/proc/isolated-by-gpuctl";
 
 }  // namespace
 
-MpsVariables::MpsVariables() noexcept : percentage_{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}, queues_{kHardwareQueues} {
+MpsVariables::MpsVariables() noexcept
+    : percentage_{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"},
+      queues_{kHardwareQueues},
+      pipe_directory_{"CUDA_MPS_PIPE_DIRECTORY"} {
   nothrow(
       [this] {
         begin();
@@ -32,12 +39,18 @@ MpsVariables::MpsVariables() noexcept : percentage_{"CUDA_MPS_ACTIVE_THREAD_PERC
 MpsVariables::~MpsVariables() {
   percentage_.restore();
   queues_.restore();
+  pipe_directory_.restore();
 }
 
 void MpsVariables::begin() {
   if (!Client::get().wanted() || g_asked.exchange(true)) return;
   asked_ = true;
   const Client::MpsStart start = Client::get().ask_for_mps(own_hardware_queues());
+  if (start.isolated) {
+    debug("this program joins no MPS, since its slice is isolated");
+    pipe_directory_.set_to(kNoMps);
+    g_isolated = pipe_directory_.set;
+  }
   if (start.hundredths) keep_to(*start.hundredths);
   if (start.queues) take_queues(*start.queues);
 }
@@ -68,6 +81,15 @@ void MpsVariables::Variable::restore() {
     ::setenv(name, before->c_str(), 1);
   else
     ::unsetenv(name);
+}
+
+void note_isolation() {
+  int mps = 0;
+  if (!g_isolated || !driver().cuDeviceGetAttribute) return;
+  if (driver().cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 0) == CUDA_SUCCESS && mps != 0)
+    debug("the driver has found an MPS all the same");
+  else
+    Client::get().set_isolated();
 }
 
 std::vector<int> sms_kept_by_mps(int count) {

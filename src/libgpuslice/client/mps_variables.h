@@ -5,6 +5,9 @@
 //   says which part is enough for what the slice may ever have (limits_by_mps in gpuctl.toml).
 // - CUDA_DEVICE_MAX_CONNECTIONS. The program then has so many hardware queues. gpuctld hands them out, since MPS has
 //   few: a program that finds none left does not start.
+// - CUDA_MPS_PIPE_DIRECTORY, for a program of an isolated slice: a directory that does not exist. The driver then finds
+// no
+//   MPS, and makes a context of the program's own.
 #pragma once
 
 #include <cstdlib>
@@ -53,9 +56,13 @@ class MpsVariables {
   void keep_to(unsigned hundredths);
   void take_queues(unsigned queues);
 
-  Variable percentage_, queues_;
+  Variable percentage_, queues_, pipe_directory_;
   bool asked_ = false;
 };
+
+/// Once the driver is initialised: tells the client if the program has joined no MPS because gpuctld wanted it so. If
+/// the driver has found one all the same, the program is as any other.
+void note_isolation();
 
 /// How many SMs the driver says that each of the program's `count` devices has, if gpuctld wanted MPS to keep the
 /// program to a percentage. Else none.

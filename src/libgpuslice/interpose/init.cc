@@ -100,6 +100,7 @@ void start_client_if_initialised() {
   });
   std::vector<std::string> uuids = device_uuids(count);
   std::vector<int> mps_sms = sms_kept_by_mps(static_cast<int>(uuids.size()));
+  note_isolation();
   Client::get().start(std::move(uuids), std::move(mps_sms));
 }
 

@@ -13,6 +13,7 @@
 
 #include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/timeslice/channels.h"
+#include "libgpuslice/timeslice/mps_server.h"
 
 namespace gpuslice {
 
@@ -69,6 +70,7 @@ extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned lon
   if (result != 0 || !gpuslice::concerns_channels(number)) return result;
   const int error = errno;
   gpuslice::ChannelGroups::get().saw(fd, number, argument);
+  if (gpuslice::is_mps_server()) gpuslice::serve_turns();
   errno = error;
   return result;
 }

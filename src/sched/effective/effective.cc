@@ -35,12 +35,14 @@ std::vector<Effective> effective_settings(const Slices& slices) {
                   .max = slice.max,
                   .memory_max = slice.memory_max,
                   .priority = slice.priority,
+                  .isolated = slice.isolated,
                   .turn_priority = slice.priority};
     if (path != "/") {
       own.parent = index.at(parent_path(path));
       const Effective& above = all[static_cast<std::size_t>(own.parent)];
       own.ruler = above.ruler;
-      own.reserve = above.ruler >= 0 ? CapSM{} : std::min(own.reserve, above.reserve);
+      own.isolated |= above.isolated;
+      own.reserve = above.ruler >= 0 || own.isolated ? CapSM{} : std::min(own.reserve, above.reserve);
       own.max = std::min(own.max, above.max);
       own.memory_max = lesser(own.memory_max, above.memory_max);
       bound_mode(own, above);

@@ -14,7 +14,8 @@ namespace gpuctl::sched {
 
 struct Effective {
   std::int32_t parent = -1;  ///< index; -1 for the root
-  /// No more than that of the slice above. 0 below a slice with a policy for jobs, because time is divided there.
+  /// No more than that of the slice above. 0 below a slice with a policy for jobs, because time is divided there. 0 of
+  /// an isolated slice, whose programs are never on the GPU together with others.
   CapSM reserve{};
   /// The weakest mode on the path: a slice keeps nothing free that the slice above lends.
   ReserveMode reserve_mode = ReserveMode::lend;
@@ -24,6 +25,8 @@ struct Effective {
   std::optional<std::uint64_t> memory_max;  ///< bytes: the least on the path
   /// The least on the path, without the root, which has none. Everybody's priorities are compared by it.
   std::int32_t priority = 0;
+  /// Programs that start now share no context of the GPU with others: the slice is isolated, or one above it.
+  bool isolated = false;
   /// The topmost slice on the path, this one included, that has a policy for jobs: an index; -1: none.
   std::int32_t ruler = -1;
   /// Under a policy for jobs: the least on the path below the ruling slice. Only jobs below that slice are compared by

@@ -37,6 +37,23 @@ TEST(Effective, NothingIsAboveWhatTheSlicesAboveHave) {
   EXPECT_EQ(effective(tree, "/").memory_max, std::nullopt);
 }
 
+TEST(Effective, BelowAnIsolatedSliceEverythingIsAndReservesMeanNothing) {
+  SliceTree tree(CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("a", {.reserve = 20}, kRoot));
+  ASSERT_TRUE(tree.create("a/b", {.reserve = 10, .isolation = "isolated"}, kRoot));
+  ASSERT_TRUE(tree.create("a/b/c", {.reserve = 5, .isolation = "shared"}, kRoot));
+  EXPECT_FALSE(effective(tree, "/").isolated || effective(tree, "a").isolated);
+  EXPECT_EQ(effective(tree, "a").reserve, CapSM{20});
+  EXPECT_TRUE(effective(tree, "a/b").isolated && effective(tree, "a/b/c").isolated);
+  EXPECT_EQ(effective(tree, "a/b").reserve, CapSM{});
+  EXPECT_EQ(effective(tree, "a/b/c").reserve, CapSM{});
+  ASSERT_TRUE(tree.change("a/b", {.isolation = "shared"}, kRoot));
+  EXPECT_EQ(effective(tree, "a/b/c").reserve, CapSM{5});
+  const auto wrong = tree.change("a", {.isolation = "apart"}, kRoot);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message(), "isolation: must be shared or isolated");
+}
+
 TEST(Effective, NothingIsKeptFreeThatTheSliceAboveLends) {
   using namespace std::chrono_literals;
   for (const char* above : {"strict", "active", "lend"}) {
