@@ -24,6 +24,8 @@ constexpr std::array kVerbs{
     Verb{"status", "Show the daemon, its devices and what works here", "gpuctl status", declare_status},
     Verb{"doctor", "Say what is wrong on this machine or with a program, and what to do", "gpuctl doctor",
          declare_doctor},
+    Verb{"cdi", "Make devices of the slices, for containers", "gpuctl cdi generate --output /run/cdi/gpuctl.json",
+         declare_cdi},
     Verb{"monitor", "Record what runs, to replay it with simulate", "gpuctl monitor --record trace.toml --seconds 60",
          declare_monitor},
     Verb{"profile", "Measure a program's kernels, or teach the daemon what was measured",

@@ -47,6 +47,7 @@ Action declare_kill(Arguments& arguments);
 Action declare_explain(Arguments& arguments);
 Action declare_forget_kernels(Arguments& arguments);
 Action declare_rewrite(Arguments& arguments);
+Action declare_cdi(Arguments& arguments);
 Action declare_status(Arguments& arguments);
 Action declare_doctor(Arguments& arguments);
 Action declare_monitor(Arguments& arguments);
