@@ -1,5 +1,6 @@
 """Runs as a service of a booted systemd (container.sh): gpuctl's units there, as an administrator meets them."""
 
+import json
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ import time
 import unittest
 
 DROP_IN = pathlib.Path("/run/systemd/system/gpuctld.service.d/software.conf")
+DEVICES = pathlib.Path("/run/cdi/gpuctl.json")
 CONFIG = pathlib.Path("/etc/gpuctl.toml")
 MOST_EXPOSED = 1.5  # what systemd-analyze security says at most
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
@@ -90,6 +92,18 @@ class Units(unittest.TestCase):
             self.assertNotEqual(int(show("MainPID")), pid)
             self.assertIn("kept", gpuctl("list").stdout)
 
+    def test_4a_devices_for_containers_follow_the_slices(self):
+        def names():
+            devices = json.loads(DEVICES.read_text())["devices"] if DEVICES.exists() else []
+            return [device["name"] for device in devices]
+
+        systemctl("enable", "--now", "gpuctl-cdi.path", "gpuctl-cdi.service")
+        self.assertEqual(names(), ["kept"])
+        gpuctl("create-slice", "more")
+        wait_for(lambda: names() == ["kept", "more"], "the device of the slice that was made")
+        gpuctl("delete-slice", "more")
+        wait_for(lambda: names() == ["kept"], "the device to go with its slice")
+
     def test_5_a_reload_with_a_mistake_fails_and_changes_nothing(self):
         CONFIG.write_text("[slice.fine]\nweight = 50\n")
         systemctl("reload", "gpuctld.service")
@@ -108,14 +122,15 @@ class Units(unittest.TestCase):
         score = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", said)[1])
         self.assertLessEqual(score, MOST_EXPOSED, said)
         units = [
-            path for path in pathlib.Path(show("FragmentPath")).parent.iterdir() if path.name.startswith("gpuctld")
+            path for path in pathlib.Path(show("FragmentPath")).parent.iterdir() if path.name.startswith("gpuctl")
         ]
-        self.assertGreaterEqual(len(units), 6)
+        self.assertGreaterEqual(len(units), 8)
         verified = run("systemd-analyze", "verify", "--man=no", *map(str, units))
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 
     def test_7_a_stop_ends_it_and_the_sockets_go(self):
-        systemctl("stop", "gpuctld.service", "gpuctld.socket", "gpuctld-probe.socket", "gpuctld-mps.socket")
+        sockets = ("gpuctld.socket", "gpuctld-probe.socket", "gpuctld-mps.socket")
+        systemctl("stop", "gpuctl-cdi.path", "gpuctld.service", *sockets)
         self.assertNotEqual(gpuctl("status").returncode, 0)
         self.assertFalse(pathlib.Path("/run/gpuctld/io.gpuctl").exists())
 

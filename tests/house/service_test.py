@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The unit files, as systemd reads them: service_test.py UNITS SYSUSERS GPUCTLD. Skipped without systemd-analyze."""
+"""The unit files, as systemd reads them: service_test.py UNITS SYSUSERS GPUCTLD GPUCTL. Skipped without
+systemd-analyze."""
 
 import pathlib
 import re
@@ -9,13 +10,14 @@ import sys
 import tempfile
 import unittest
 
-UNITS, SYSUSERS, GPUCTLD = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+UNITS, SYSUSERS, GPUCTLD, GPUCTL = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 SKIPPED = 77
 MOST_EXPOSED = 15  # tenths: the score of systemd-analyze security
 NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),
     *("gpuctld-mps.socket", "gpuctld-mps@.service"),
+    *("gpuctl-cdi.path", "gpuctl-cdi.service"),
 )
 
 
@@ -25,6 +27,10 @@ def analyze(*arguments):
     )
 
 
+def installed_as(program):
+    return str(GPUCTLD if program[1] else GPUCTL)
+
+
 class Service(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -32,7 +38,8 @@ class Service(unittest.TestCase):
         self.units = [pathlib.Path(place.name) / name for name in NAMES]
         for unit in self.units:
             # The daemon is where it was built, not where it will be installed.
-            text = re.sub(r"/\S*/gpuctld\b(?= |$)", str(GPUCTLD), (UNITS / unit.name).read_text(), flags=re.MULTILINE)
+            text = (UNITS / unit.name).read_text()
+            text = re.sub(r"/\S*/gpuctl(d?)\b(?= |$)", installed_as, text, flags=re.MULTILINE)
             unit.write_text(text)
         self.unit = self.units[0]
         self.text = self.unit.read_text()
@@ -66,6 +73,14 @@ class Service(unittest.TestCase):
         self.assertRegex(SYSUSERS.read_text(), rf"(?m)^u {user} ")
         self.assertEqual(re.findall(r"^AmbientCapabilities=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
         self.assertEqual(re.findall(r"^CapabilityBoundingSet=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
+
+    def test_devices_for_containers_follow_the_slices(self):
+        path, service = (unit.read_text() for unit in self.units[6:8])
+        self.assertIn("PathChanged=/run/gpuctld/state.json\n", path)
+        self.assertIn(f"ExecStart={GPUCTL} cdi generate --output /run/cdi/gpuctl.json\n", service)
+        self.assertIn("Also=gpuctl-cdi.service\n", path)  # at boot the slices are there without a change
+        done = self.exposure(self.units[7], MOST_EXPOSED)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def check_helper(self, units, option, command):
         """The daemon connects where a process of root's without capabilities answers, and nobody else may."""

@@ -11,6 +11,7 @@
 #include <boost/json/object.hpp>
 #include <filesystem>
 
+#include "base/in_container.h"
 #include "ipc/message.h"
 
 namespace gpuctl::cli {
@@ -23,10 +24,9 @@ constexpr const char* kKind = "gpuctl.io/slice";
 constexpr const char* kLeastVersion = "0.3.0";
 constexpr const char* kVersionForDigits = "0.5.0";  // for names that begin with a digit
 
-// Where a container has what is mounted. libgpuslice-preload.so names the first (src/libgpuslice/preload).
-constexpr const char* kLibraries = "/opt/gpuctl/glibc-hwcaps/x86-64-v2";
-constexpr const char* kCompileHelper = "/opt/gpuctl/gpuslice-compile";
-constexpr const char* kSoftwareGpu = "/opt/gpuctl/softgpu";
+// Where a container has what is mounted, beside what base/in_container.h says. The helper of a build tree is where the
+// library looks for it.
+constexpr const char* kCompileHelper = "/opt/gpuctl/glibc-hwcaps/gpuslice-compile/gpuslice-compile";
 constexpr const char* kGpuctl = "/usr/local/bin/gpuctl";
 constexpr const char* kSocketDirectory = "/run/gpuctld";
 // Where dynamic linkers look by themselves, in Debian and in most others.
@@ -40,36 +40,39 @@ bool is_letter_or_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// batch/train is batch:train, as names of slices have no colon. Empty if no device can be called so.
-std::string device_name(std::string path) {
-  if (path.empty() || !is_letter_or_digit(path.front()) || !is_letter_or_digit(path.back())) return {};
-  std::ranges::replace(path, '/', ':');
-  return path;
+bool may_be_a_name(const std::string& path) {
+  return !path.empty() && is_letter_or_digit(path.front()) && is_letter_or_digit(path.back());
 }
 
 json::object mount(const std::string& from, const std::string& to) {
   return {{"hostPath", from}, {"containerPath", to}, {"options", {"ro", "nosuid", "nodev", "rbind", "rprivate"}}};
 }
 
+fs::path preload_file(const CdiPlan& plan) {
+  return fs::path(plan.library).parent_path() / "ld.so.preload";
+}
+
+json::object edits_of_slice(const CdiPlan& plan, const std::string& path, const std::string& name) {
+  // Some file: the container looks at its name alone.
+  return {{"env", json::array{"GPUCTL_SLICE=" + path}},
+          {"mounts", json::array{mount(preload_file(plan), kContainerSlices + ('/' + name))}}};
+}
+
 json::object edits_of_all(const CdiPlan& plan) {
-  const fs::path socket(plan.socket), libraries = fs::path(plan.library).parent_path();
-  json::array env{"GPUCTL_SOCKET=" + (kSocketDirectory / socket.filename()).string(),
-                  "GPUCTL_LIBGPUSLICE=" + (kLibraries / fs::path(plan.library).filename()).string()};
+  const fs::path socket(plan.socket);
   // Directories where the files in them may be replaced: another socket, the library of the next version.
-  json::array mounts{mount(socket.parent_path(), kSocketDirectory), mount(libraries, kLibraries),
-                     mount(libraries / "ld.so.preload", "/etc/ld.so.preload"), mount(plan.gpuctl, kGpuctl)};
-  if (!plan.compile_helper.empty()) {
-    env.emplace_back(std::string("GPUSLICE_COMPILE_HELPER=") + kCompileHelper);
-    mounts.emplace_back(mount(plan.compile_helper, kCompileHelper));
-  }
+  json::array mounts{mount(socket.parent_path(), kSocketDirectory),
+                     mount(fs::path(plan.library).parent_path(), kContainerLibraries),
+                     mount(preload_file(plan), "/etc/ld.so.preload"), mount(plan.gpuctl, kGpuctl)};
+  if (!plan.compile_helper.empty()) mounts.emplace_back(mount(plan.compile_helper, kCompileHelper));
   if (!plan.software_gpu.empty()) {
-    env.emplace_back(std::string("GPUCTL_SOFTGPU=") + kSoftwareGpu);
-    mounts.emplace_back(mount(plan.software_gpu, kSoftwareGpu));
+    mounts.emplace_back(mount(plan.software_gpu, kContainerSoftwareGpu));
     for (const fs::path directory : kSystemLibraries)
       for (const char* name : {"libcuda.so.1", "libcudart.so.13"})
         mounts.emplace_back(mount(fs::path(plan.software_gpu) / name, directory / name));
   }
-  return {{"env", std::move(env)}, {"mounts", std::move(mounts)}};
+  return {{"env", json::array{"GPUCTL_SOCKET=" + (kSocketDirectory / socket.filename()).string()}},
+          {"mounts", std::move(mounts)}};
 }
 
 }  // namespace
@@ -84,12 +87,12 @@ CdiDocument cdi_document(const CdiPlan& plan, const std::vector<ipc::Slice>& sli
   bool digits = false;
   for (const std::string& path : paths) {
     const std::string name = device_name(path);
-    if (name.empty()) {
+    if (!may_be_a_name(path)) {
       document.nameless.push_back(path);
       continue;
     }
     digits = digits || is_digit(name.front());
-    devices.push_back({{"name", name}, {"containerEdits", {{"env", json::array{"GPUCTL_SLICE=" + path}}}}});
+    devices.push_back({{"name", name}, {"containerEdits", edits_of_slice(plan, path, name)}});
   }
   if (devices.empty()) return document;
   document.json = ipc::to_text({{"cdiVersion", digits ? kVersionForDigits : kLeastVersion},

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/in_container.h"
 #include "base/installed.h"
 
 namespace gpuctl::cli {
@@ -29,14 +30,15 @@ std::string whole(const std::string& path, const std::string& file) {
   return file.empty() ? path : path + '/' + file;
 }
 
-/// The first of: the environment variable, a path in the executable's build tree, `name` as it is installed. `file` is
-/// what a directory must hold.
-std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree, const fs::path& name,
-                   const char* file) {
+/// The first of: the environment variable, a path in the executable's build tree, that of a container, `name` as it is
+/// installed. `file` is what a directory must hold.
+std::string choose(const char* variable, const std::string& self, const fs::path& in_build_tree,
+                   const fs::path& in_container, const fs::path& name, const char* file) {
   std::error_code ignored;
   if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return fs::absolute(value);
   const fs::path near = (fs::path(self).parent_path() / in_build_tree).lexically_normal();
   if (!self.empty() && fs::exists(whole(near, file), ignored)) return near;
+  if (fs::exists(whole(in_container, file), ignored)) return in_container;
   return installed(self, GPUCTL_BINDIR, GPUCTL_PRIVATE_LIBDIR, name);
 }
 
@@ -63,13 +65,16 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
 }
 
 Result<std::string> find_library(const std::string& self) {
-  return usable(choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", "libgpuslice.so", ""), "", ": ",
-                "GPUCTL_LIBGPUSLICE");
+  const fs::path in_container = fs::path(kContainerLibraries) / "libgpuslice.so";
+  const std::string path =
+      choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", in_container, "libgpuslice.so", "");
+  return usable(path, "", ": ", "GPUCTL_LIBGPUSLICE");
 }
 
 Result<std::string> find_software_gpu(const std::string& self) {
   const char* driver = "libcuda.so.1";
-  return usable(choose("GPUCTL_SOFTGPU", self, "../../softgpu", "softgpu", driver), driver, ":;", "GPUCTL_SOFTGPU");
+  const std::string path = choose("GPUCTL_SOFTGPU", self, "../../softgpu", kContainerSoftwareGpu, "softgpu", driver);
+  return usable(path, driver, ":;", "GPUCTL_SOFTGPU");
 }
 
 }  // namespace gpuctl::cli

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/in_container.h"
 #include "ipc/codec.h"
 #include "ipc/fields.h"
 #include "libgpuslice/base/debug.h"
@@ -50,7 +51,8 @@ Client& Client::get() {
 
 Client::Client() {
   if (const char* socket = environment("GPUCTL_SOCKET")) socket_ = socket;
-  if (const char* slice = environment("GPUCTL_SLICE")) introduction_.slice = slice;
+  const char* slice = environment("GPUCTL_SLICE");
+  introduction_.slice = slice != nullptr ? slice : gpuctl::container_slice();
   wanted_ = !socket_.empty() || !introduction_.slice.empty();
   if (socket_.empty()) socket_ = kDefaultSocket;
   if (wanted_) introduction_.command = own_command_line();

@@ -31,7 +31,8 @@ class Client {
   /// The instance of this process; never destroyed.
   static Client& get();
 
-  /// Whether kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, or attach() was called.
+  /// Whether kernels of this process are to be rewritten: GPUCTL_SOCKET or GPUCTL_SLICE is set, this is a container
+  /// with the device of a slice, or attach() was called.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
   /// With what a program starts under MPS that starts now in the slice (GetMpsPercentage).

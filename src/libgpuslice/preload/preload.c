@@ -18,6 +18,6 @@ __attribute__((constructor)) static void say_if_alone(void) {
   const char* slice = getenv("GPUCTL_SLICE");
   if (gpuslice_version != NULL || getpid() != 1 || slice == NULL) return;
   dprintf(STDERR_FILENO,
-          "gpuctl: slice '%.64s' does not limit this container: its C library, glibc %s, is too old for gpuctl's\n",
+          "gpuctl: slice '%.64s' does not limit this container: glibc %s finds no library of gpuctl that it can load\n",
           slice, gnu_get_libc_version());
 }

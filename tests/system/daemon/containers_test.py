@@ -1,0 +1,150 @@
+"""Containers of a real podman with devices that gpuctl makes: their programs are in the slice, whoever starts them
+there, are known by their process ids on the host, and images that cannot load the library are not harmed."""
+
+import json
+import shutil
+import sys
+import unittest
+
+from tests.system.harness import instance, podman
+
+DEVICE = ("--device", "gpuctl.io/slice=batch:train")
+WORK = (instance.BENCH, "run", "work", "--announce", "--json", "--seconds", "60")
+FIRST_ROOT = 200000  # what a container's root is outside
+# Then ld.so looks where one before glibc 2.33 does.
+OLDER = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-SSE4_2"
+OPEN = instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n'
+
+
+@unittest.skipIf(podman.why_not(), podman.why_not())
+class Containers(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        # All of it is mounted: nothing but the socket is to be there.
+        (self.scratch / "run").mkdir()
+        self.socket = self.scratch / "run/io.gpuctl"
+        self.env["GPUCTL_SOCKET"] = str(self.socket)
+        self.scratch.chmod(0o755)
+        self.start_daemon(config=OPEN)
+        self.gpuctl("create-slice", "batch", "--max", "4")
+        self.gpuctl("create-slice", "batch/train")
+        devices = self.scratch / "cdi"
+        devices.mkdir()
+        self.file = devices / "gpuctl.json"
+        self.gpuctl("cdi", "generate", "--output", self.file)
+        self.podman = podman.Podman(self, devices)
+
+    def glibc_image(self):
+        self.podman.glibc_image("glibc", instance.BENCH, instance.GPUCTL)
+        return "glibc"
+
+    def pid_of(self, container):
+        """Of its first process, as the host sees it."""
+        return int(self.podman.do("inspect", "--format", "{{.State.Pid}}", container).stdout)
+
+    def busy(self):
+        """The client in the slice, once it has launched something."""
+
+        def launched():
+            used = [client for client in self.clients("batch/train") if client["usage"]]
+            return next((client for client in used if client["usage"][0]["launches"] > 0), None)
+
+        return instance.wait_until(launched, "a program in a container to launch", told=self.logs)
+
+    def logs(self):
+        return [self.podman.do("logs", name, check=False) for name in self.podman.do("ps", "-aq").stdout.split()]
+
+    def start(self, name, *options):
+        self.podman.run("--detach", "--name", name, *DEVICE, *options, self.glibc_image(), *WORK)
+        return self.busy()
+
+    def report(self, name):
+        self.assertEqual(self.podman.do("wait", name).stdout.strip(), "0", self.logs())
+        return json.loads(self.podman.do("logs", name).stdout.splitlines()[-1])
+
+    def test_inside_and_outside_a_program_has_one_process_id(self):
+        client = self.start("one")
+        self.assertEqual((client["pid"], client["uid"]), (self.pid_of("one"), 0))
+        self.assertEqual(client["usage"][0]["granted"], 4)
+        inside = ("exec", "one", "gpuctl")
+        for ways in (self.gpuctl, lambda *words, **how: self.podman.do(*inside, *words, **how)):
+            self.assertIn("max 4", ways("explain", client["pid"]).stdout)
+            self.assertIn(f"{client['pid']}  batch/train", ways("top", "--once").stdout)
+            self.assertEqual(ways("explain", 1, check=False).returncode, 1)  # the id in the container
+        said = self.podman.do(*inside, "kill", client["pid"], "--json")
+        self.assertEqual([ended["pid"] for ended in json.loads(said.stdout)["clients"]], [client["pid"]])
+        self.assertRightResults(self.report("one"))
+
+    def test_what_is_started_later_is_in_the_slice_too(self):
+        self.podman.run("--detach", "--name", "later", *DEVICE, self.glibc_image(), "sleep", "1000")
+        self.podman.do("exec", "--detach", "later", "env", "-i", *WORK)
+        client = self.busy()
+        self.assertNotEqual(client["pid"], self.pid_of("later"))
+        self.gpuctl("kill", client["pid"])
+        self.assertEqual(self.clients("batch/train"), [])
+        run = self.podman.do("exec", "later", "gpuctl", "run", "--slice", "batch", "cat", "/proc/self/maps")
+        self.assertIn("/libgpuslice.so", run.stdout)
+
+    def test_a_stop_ends_the_programs_and_no_other(self):
+        neighbour = self.start_bench("batch", "work", "--announce", "--seconds", "60")
+        neighbour.wait_started()
+        self.start("stopped")
+        self.podman.do("stop", "--time", "60", "stopped")
+        self.assertEqual(self.clients("batch/train"), [])
+        self.assertRightResults(self.report("stopped"))
+        self.assertRightResults(neighbour.stop())
+
+    def test_the_root_of_a_user_namespace_is_another_user(self):
+        self.gpuctl("create-slice", "theirs", "--owner", str(FIRST_ROOT))
+        self.gpuctl("cdi", "generate", "--output", self.file)
+        mapped = ("--uidmap", f"0:{FIRST_ROOT}:1000", "--gidmap", f"0:{FIRST_ROOT}:1000")
+        glibc = self.glibc_image()
+        refused = ("--rm", *mapped, *DEVICE, glibc, "gpuctl", "set", "batch", "max=8")
+        said = self.podman.run(*refused, check=False)
+        self.assertEqual((said.returncode, "root" in said.stderr), (1, True), said.stderr)
+        self.podman.run("--detach", "--name", "mapped", *mapped, "--device", "gpuctl.io/slice=theirs", glibc, *WORK)
+        pid = self.pid_of("mapped")
+        instance.wait_until(lambda: self.usage("theirs", pid), "the program to attach", told=self.logs)
+        self.assertEqual([client["uid"] for client in self.clients("theirs")], [FIRST_ROOT])
+        self.podman.do("exec", "mapped", "gpuctl", "kill", "theirs")
+        self.assertRightResults(self.report("mapped"))
+
+    def test_what_an_image_preloads_stays(self):
+        own = next(path for path in podman.libraries_of(instance.BENCH) if "/libm." in path)
+        show = ("sh", "-c", "echo $LD_PRELOAD; cat /proc/self/maps")
+        said = self.podman.run("--rm", *DEVICE, "--env", f"LD_PRELOAD={own}", self.glibc_image(), *show).stdout
+        self.assertTrue(said.startswith(f"{own}\n"), said)
+        self.assertRegex(said, r"/libm\.")
+        self.assertIn("/libgpuslice.so", said)
+
+    def test_an_image_that_cannot_load_the_library_is_not_harmed_and_says_so(self):
+        show = ("sh", "-c", "cat /proc/self/maps")
+        done = self.podman.run("--rm", *DEVICE, "--env", OLDER, self.glibc_image(), *show)
+        self.assertNotIn("/libgpuslice.so", done.stdout)
+        self.assertIn("/libgpuslice-preload.so", done.stdout)
+        self.assertRegex(done.stderr, r"^gpuctl: slice 'batch/train' does not limit this container: glibc 2\.\d+ .*\n$")
+
+    @unittest.skipUnless(
+        shutil.which("musl-gcc") and shutil.which("busybox") and podman.MUSL.exists(), "no musl-gcc or busybox here"
+    )
+    def test_an_image_with_musl_is_not_harmed(self):
+        self.podman.musl_image("musl")
+        done = self.podman.run("--rm", *DEVICE, "musl", "/bin/it_ran")
+        self.assertEqual((done.stdout, done.stderr), ("it ran\n", ""))
+        self.assertIn("libgpuslice-preload", self.podman.run("--rm", *DEVICE, "musl", "cat", "/etc/ld.so.preload").stdout)
+
+    def test_a_device_goes_with_its_slice(self):
+        self.gpuctl("delete-slice", "batch/train")
+        self.gpuctl("cdi", "generate", "--output", self.file)
+        refused = self.podman.run("--rm", *DEVICE, self.glibc_image(), "id", check=False)
+        self.assertIn("gpuctl.io/slice=batch:train", refused.stderr)
+        self.assertNotEqual(refused.returncode, 0)
+        self.gpuctl("delete-slice", "batch")
+        self.gpuctl("cdi", "generate", "--output", self.file)
+        self.assertFalse(self.file.exists())
+
+
+if __name__ == "__main__":
+    if podman.why_not():
+        print(f"skipped: {podman.why_not()}", file=sys.stderr)
+    instance.main()
