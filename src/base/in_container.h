@@ -10,11 +10,11 @@
 namespace gpuctl {
 
 /// libgpuslice.so and what belongs to it. preload/preload.c says why it has that name.
-inline constexpr char kContainerLibraries[] = "/opt/gpuctl/glibc-hwcaps/x86-64-v2";
-inline constexpr char kContainerSoftwareGpu[] = "/opt/gpuctl/softgpu";
+inline constexpr char kContainerLibraries[] = "/usr/lib/gpuctl/glibc-hwcaps/x86-64-v2";
+inline constexpr char kContainerSoftwareGpu[] = "/usr/lib/gpuctl/softgpu";
 /// A file for each slice whose device it has; only its name counts. A variable of the environment would not do: what is
 /// started later in the container (podman exec) has not those of a device.
-inline constexpr char kContainerSlices[] = "/opt/gpuctl/slices";
+inline constexpr char kContainerSlices[] = "/usr/lib/gpuctl/slices";
 
 /// The name of a slice's device: batch/train is batch:train, as names of slices have no colon.
 inline std::string device_name(std::string path) {

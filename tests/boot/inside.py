@@ -121,9 +121,7 @@ class Units(unittest.TestCase):
         said = run("systemd-analyze", "security", "--no-pager", "gpuctld.service").stdout.strip().splitlines()[-1]
         score = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", said)[1])
         self.assertLessEqual(score, MOST_EXPOSED, said)
-        units = [
-            path for path in pathlib.Path(show("FragmentPath")).parent.iterdir() if path.name.startswith("gpuctl")
-        ]
+        units = [path for path in pathlib.Path(show("FragmentPath")).parent.iterdir() if path.name.startswith("gpuctl")]
         self.assertGreaterEqual(len(units), 8)
         verified = run("systemd-analyze", "verify", "--man=no", *map(str, units))
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))

@@ -103,6 +103,21 @@ class Install(unittest.TestCase):
         traced = self.check(run(program, env={**preloaded, "LD_TRACE_LOADED_OBJECTS": "1"}))
         self.assertEqual(traced.count("libgpuslice.so"), traced.count("gpuctl/libgpuslice.so"), traced)
 
+    def test_every_c_library_can_load_what_containers_preload(self):
+        libraries = self.prefixed(LIBDIR) / "gpuctl"
+        (line,) = (libraries / "ld.so.preload").read_text().splitlines()
+        self.assertEqual(pathlib.PurePath(line).name, "libgpuslice-preload.so")
+        library = libraries / "libgpuslice-preload.so"
+        dynamic = self.check(run("readelf", "--wide", "--dynamic", library))
+        self.assertIn("(AUXILIARY)", dynamic)
+        self.assertIn("[libgpuslice.so]", dynamic)
+        # Where ld.so finds the library in a directory of its own for new ones, and an old one finds nothing.
+        self.assertIn(f"runpath: [{pathlib.PurePath(line).parents[2]}]", dynamic)
+        self.assertEqual(pathlib.PurePath(line).parents[0].parts[-2:], ("glibc-hwcaps", "x86-64-v2"))
+        self.assertEqual(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic), ["libc.so.6"])
+        versions = re.findall(r"GLIBC_([\d.]+)", self.check(run("readelf", "--wide", "--version-info", library)))
+        self.assertLessEqual(max(tuple(map(int, version.split("."))) for version in versions), (2, 4))
+
     def test_manual_pages_cite_what_is_there(self):
         pages = self.prefixed("share/man")
         documents = self.prefixed("share/doc/gpuctl")

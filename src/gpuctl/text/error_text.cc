@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/in_container.h"
 #include "base/one_line.h"
 #include "base/plural.h"
 #include "gpuctl/text/units.h"
@@ -34,7 +35,9 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
     return "reserve: " + quoted(p.text("path")) + " asks for " + plural(p.integer("asked"), "SM") +
            " and its parent can give " + std::to_string(p.integer("available"));
   if (name == "PermissionDenied") return "permission denied for slice " + quoted(p.text("path"));
-  if (name == "NoSuchClient") return "process " + std::to_string(p.integer("pid")) + " is not attached to a slice";
+  if (name == "NoSuchClient")
+    return "process " + std::to_string(p.integer("pid")) + " is not attached to a slice" +
+           (container_slice().empty() ? "" : "; its id on the host is asked for, which 'gpuctl top --once' shows");
   if (name == "NotAttached") return "this connection is not attached to a slice";
   if (name == "OtherVersion") return "libgpuslice and gpuctld are of different versions";
   if (name == "NoGpu") return "gpuctld has no GPU to manage: " + p.text("reason");

@@ -26,7 +26,7 @@ constexpr const char* kVersionForDigits = "0.5.0";  // for names that begin with
 
 // Where a container has what is mounted, beside what base/in_container.h says. The helper of a build tree is where the
 // library looks for it.
-constexpr const char* kCompileHelper = "/opt/gpuctl/glibc-hwcaps/gpuslice-compile/gpuslice-compile";
+constexpr const char* kCompileHelper = "/usr/lib/gpuctl/glibc-hwcaps/gpuslice-compile/gpuslice-compile";
 constexpr const char* kGpuctl = "/usr/local/bin/gpuctl";
 constexpr const char* kSocketDirectory = "/run/gpuctld";
 // Where dynamic linkers look by themselves, in Debian and in most others.

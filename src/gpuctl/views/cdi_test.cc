@@ -62,7 +62,8 @@ TEST(Cdi, OneDeviceForEachSliceButTheRoot) {
     EXPECT_TRUE(devices.emplace(name, env_of(edits)).second) << name;
     const auto mounts = mounts_of(edits);
     EXPECT_EQ(mounts.size(), 1u);
-    EXPECT_TRUE(mounts.contains("/opt/gpuctl/slices/" + name)) << "for programs that are started without the variable";
+    EXPECT_TRUE(mounts.contains("/usr/lib/gpuctl/slices/" + name))
+        << "for programs that are started without the variable";
   }
   EXPECT_EQ(devices, (std::map<std::string, std::set<std::string>>{{"batch", {"GPUCTL_SLICE=batch"}},
                                                                    {"batch:train", {"GPUCTL_SLICE=batch/train"}},
@@ -98,7 +99,7 @@ TEST(Cdi, TheWayInLeavesWhatTheImageHas) {
   const auto& edits = document.at("containerEdits").as_object();
   const std::string libraries = "/usr/lib/x86_64-linux-gnu/gpuctl";
   EXPECT_EQ(mounts_of(edits), (std::map<std::string, std::string>{{"/run/gpuctld", "/run/gpuctld"},
-                                                                  {"/opt/gpuctl/glibc-hwcaps/x86-64-v2", libraries},
+                                                                  {"/usr/lib/gpuctl/glibc-hwcaps/x86-64-v2", libraries},
                                                                   {"/etc/ld.so.preload", libraries + "/ld.so.preload"},
                                                                   {"/usr/local/bin/gpuctl", "/usr/bin/gpuctl"}}));
   // No LD_PRELOAD and no LD_LIBRARY_PATH: they would take the place of the image's own.
@@ -114,8 +115,8 @@ TEST(Cdi, WhatLiesElsewhereIsMountedToo) {
   const auto& edits = document.at("containerEdits").as_object();
   const auto mounts = mounts_of(edits);
   EXPECT_EQ(mounts.at("/run/gpuctld"), "/home/me/gpu");
-  EXPECT_EQ(mounts.at("/opt/gpuctl/glibc-hwcaps/gpuslice-compile/gpuslice-compile"), plan.compile_helper);
-  EXPECT_EQ(mounts.at("/opt/gpuctl/softgpu"), plan.software_gpu);
+  EXPECT_EQ(mounts.at("/usr/lib/gpuctl/glibc-hwcaps/gpuslice-compile/gpuslice-compile"), plan.compile_helper);
+  EXPECT_EQ(mounts.at("/usr/lib/gpuctl/softgpu"), plan.software_gpu);
   for (const std::string directory : {"/usr/lib64", "/usr/lib/x86_64-linux-gnu"})
     EXPECT_EQ(mounts.at(directory + "/libcuda.so.1"), plan.software_gpu + "/libcuda.so.1");
   EXPECT_EQ(env_of(edits), std::set<std::string>{"GPUCTL_SOCKET=/run/gpuctld/socket"});

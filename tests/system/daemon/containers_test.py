@@ -2,6 +2,8 @@
 there, are known by their process ids on the host, and images that cannot load the library are not harmed."""
 
 import json
+import pathlib
+import re
 import shutil
 import sys
 import unittest
@@ -10,10 +12,15 @@ from tests.system.harness import instance, podman
 
 DEVICE = ("--device", "gpuctl.io/slice=batch:train")
 WORK = (instance.BENCH, "run", "work", "--announce", "--json", "--seconds", "60")
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BOOTED = ROOT / "tests/boot/inside.py"  # where units are enabled
+COMMAND = re.compile("^    (\\S.*)$", re.MULTILINE)
+DEVICES = "/run/cdi/gpuctl.json"
+ENABLE = "systemctl enable --now gpuctl-cdi.path gpuctl-cdi.service"
 FIRST_ROOT = 200000  # what a container's root is outside
 # Then ld.so looks where one before glibc 2.33 does.
 OLDER = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-SSE4_2"
-OPEN = instance.ALWAYS_REWRITTEN + 'socket_mode = "0666"\n'
+OPEN = instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n'
 
 
 @unittest.skipIf(podman.why_not(), podman.why_not())
@@ -71,6 +78,7 @@ class Containers(instance.SystemTest):
             self.assertIn("max 4", ways("explain", client["pid"]).stdout)
             self.assertIn(f"{client['pid']}  batch/train", ways("top", "--once").stdout)
             self.assertEqual(ways("explain", 1, check=False).returncode, 1)  # the id in the container
+        self.assertIn("its id on the host", self.podman.do(*inside, "explain", 1, check=False).stderr)
         said = self.podman.do(*inside, "kill", client["pid"], "--json")
         self.assertEqual([ended["pid"] for ended in json.loads(said.stdout)["clients"]], [client["pid"]])
         self.assertRightResults(self.report("one"))
@@ -101,7 +109,7 @@ class Containers(instance.SystemTest):
         glibc = self.glibc_image()
         refused = ("--rm", *mapped, *DEVICE, glibc, "gpuctl", "set", "batch", "max=8")
         said = self.podman.run(*refused, check=False)
-        self.assertEqual((said.returncode, "root" in said.stderr), (1, True), said.stderr)
+        self.assertEqual((said.returncode, "permission denied" in said.stderr), (1, True), said.stderr)
         self.podman.run("--detach", "--name", "mapped", *mapped, "--device", "gpuctl.io/slice=theirs", glibc, *WORK)
         pid = self.pid_of("mapped")
         instance.wait_until(lambda: self.usage("theirs", pid), "the program to attach", told=self.logs)
@@ -131,7 +139,41 @@ class Containers(instance.SystemTest):
         self.podman.musl_image("musl")
         done = self.podman.run("--rm", *DEVICE, "musl", "/bin/it_ran")
         self.assertEqual((done.stdout, done.stderr), ("it ran\n", ""))
-        self.assertIn("libgpuslice-preload", self.podman.run("--rm", *DEVICE, "musl", "cat", "/etc/ld.so.preload").stdout)
+        shown = self.podman.run("--rm", *DEVICE, "musl", "cat", "/etc/ld.so.preload").stdout
+        self.assertIn("libgpuslice-preload", shown)
+
+    def test_every_command_of_the_page(self):
+        gpus = {"name": "0", "containerEdits": {"env": ["NVIDIA=its device"]}}
+        (self.file.parent / "nvidia.json").write_text(
+            json.dumps({"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": [gpus]})
+        )
+        self.gpuctl("delete-slice", "batch/train")
+        self.gpuctl("delete-slice", "batch")
+        self.glibc_image()
+        commands = COMMAND.findall((ROOT / "docs/containers.md").read_text())
+        self.assertGreater(len(commands), 10)
+        pid = None
+        for command in commands:
+            words = [
+                {"PID": pid, "NAME": "named", "IMAGE": "glibc", DEVICES: self.file}.get(word, word)
+                for word in command.split()
+            ]
+            with self.subTest(command=command):
+                if command == ENABLE:
+                    self.assertIn('"enable", "--now", "gpuctl-cdi.path", "gpuctl-cdi.service"', BOOTED.read_text())
+                elif words[:2] == ["podman", "run"]:
+                    ran = self.podman.run("--rm", *words[2:-1], "sh", "-c", "echo $GPUCTL_SLICE $NVIDIA")
+                    self.assertEqual(ran.stdout.split()[0], re.search("slice=(\\w+)", command)[1])
+                    self.assertEqual("its device" in ran.stdout, "nvidia.com" in command)
+                elif words[0] == "podman":
+                    self.podman.do(*words[1:])
+                else:
+                    self.gpuctl(*words[1:])
+                if command.startswith("gpuctl cdi") and pid is None:
+                    device = ("--device", "gpuctl.io/slice=batch")
+                    self.podman.run("--detach", "--name", "named", *device, "glibc", *WORK)
+                    pid = self.pid_of("named")
+                    instance.wait_until(lambda: self.usage("batch", pid), "the program to attach", told=self.logs)
 
     def test_a_device_goes_with_its_slice(self):
         self.gpuctl("delete-slice", "batch/train")

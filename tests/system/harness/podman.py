@@ -11,8 +11,6 @@ import shutil
 import subprocess
 import tarfile
 
-from tests.system.harness import instance
-
 CDI = pathlib.Path("/etc/cdi")  # where every podman looks
 MUSL = pathlib.Path("/lib/ld-musl-x86_64.so.1")
 PROGRAMS = ("sh", "cat", "env", "grep", "id", "sleep")
@@ -85,9 +83,7 @@ class Podman:
         source.write_text(MUSL_PROGRAM)
         subprocess.run(["musl-gcc", str(source), "-o", str(program)], check=True, timeout=PATIENCE_S)
         busybox = shutil.which("busybox")
-        self.image(
-            name, {"/bin/it_ran": program, str(MUSL): MUSL.resolve(), "/bin/sh": busybox, "/bin/cat": busybox}
-        )
+        self.image(name, {"/bin/it_ran": program, str(MUSL): MUSL.resolve(), "/bin/sh": busybox, "/bin/cat": busybox})
 
     def image(self, name, files):
         archive = self.scratch / f"{name}.tar"
