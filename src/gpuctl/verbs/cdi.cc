@@ -35,7 +35,10 @@ Outcome<CdiPlan> plan_for(const Context& context, bool software) {
                .compile_helper = {},
                .gpuctl = self,
                .software_gpu = {}};
-  const fs::path directory = fs::path(plan.library).parent_path();
+  const fs::path run = fs::path(plan.socket).parent_path(), directory = fs::path(plan.library).parent_path();
+  if ((fs::status(run, error).permissions() & fs::perms::others_write) != fs::perms::none)
+    return Failure{kExitRefused, "cdi: containers get the whole directory of the socket, and " + run.string() +
+                                     " is for everybody; give gpuctld a socket in a directory of its own"};
   for (const char* name : {"ld.so.preload", "libgpuslice-preload.so"})
     if (!has_file(directory / name))
       return Failure{kExitRefused, "cdi: there is no " + (directory / name).string() + ", which containers need"};

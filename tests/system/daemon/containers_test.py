@@ -5,7 +5,6 @@ import json
 import pathlib
 import re
 import shutil
-import sys
 import unittest
 
 from tests.system.harness import instance, podman
@@ -21,6 +20,40 @@ FIRST_ROOT = 200000  # what a container's root is outside
 # Then ld.so looks where one before glibc 2.33 does.
 OLDER = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-SSE4_2"
 OPEN = instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n'
+
+
+class Devices(instance.SystemTest):
+    """What is written, and when."""
+
+    def test_the_file_is_written_when_slices_have_changed(self):
+        self.socket = self.scratch / "run/io.gpuctl"
+        self.socket.parent.mkdir()
+        self.env["GPUCTL_SOCKET"] = str(self.socket)
+        self.start_daemon()
+        file = self.scratch / "devices.json"
+        write = ("cdi", "generate", "--output", file)
+        self.gpuctl(*write)
+        self.assertFalse(file.exists())  # there is no slice yet
+        self.assertEqual(self.gpuctl("cdi", "generate", check=False).returncode, 1)
+        self.gpuctl("create-slice", "one")
+        self.gpuctl("create-slice", "_two")
+        self.assertIn("'_two' has no device", self.gpuctl(*write).stderr)
+        before = file.stat().st_ino
+        self.gpuctl("set", "one", "weight=7")
+        self.gpuctl(*write)
+        self.assertEqual(file.stat().st_ino, before)
+        self.gpuctl("create-slice", "one/two")
+        self.gpuctl(*write)
+        self.assertNotEqual(file.stat().st_ino, before)
+        self.assertEqual([device["name"] for device in json.loads(file.read_text())["devices"]], ["one", "one:two"])
+        # What everybody writes to is not mounted.
+        self.socket.parent.chmod(0o1777)
+        refused = self.gpuctl(*write, check=False)
+        self.assertEqual((refused.returncode, "a directory of its own" in refused.stderr), (1, True), refused.stderr)
+
+    def test_mistakes(self):
+        for words in ((), ("make",), ("generate", "--output", "")):
+            self.assertEqual(self.gpuctl("cdi", *words, check=False).returncode, 2, words)
 
 
 @unittest.skipIf(podman.why_not(), podman.why_not())
@@ -186,6 +219,4 @@ class Containers(instance.SystemTest):
 
 
 if __name__ == "__main__":
-    if podman.why_not():
-        print(f"skipped: {podman.why_not()}", file=sys.stderr)
     instance.main()
