@@ -16,8 +16,10 @@ TEST(InContainer, TheSliceIsTheNameOfAFile) {
   EXPECT_EQ(container_slice(directory.c_str()), "");
   std::ofstream(directory + '/' + device_name("batch/train")) << "not read\n";
   EXPECT_EQ(container_slice(directory.c_str()), "batch/train");
-  std::ofstream(directory + '/' + device_name("ls"));
+  std::ofstream(directory + '/' + device_name("ls")) << "not read\n";
   EXPECT_EQ(container_slice(directory.c_str()), "batch/train");
+  std::ofstream(directory + '/' + device_name("before"));
+  EXPECT_EQ(container_slice(directory.c_str()), "batch/train") << "nothing is mounted there";
   std::filesystem::remove_all(directory);
 }
 
