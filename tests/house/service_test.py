@@ -17,7 +17,7 @@ NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),
     *("gpuctld-mps.socket", "gpuctld-mps@.service"),
-    *("gpuctl-cdi.path", "gpuctl-cdi.service"),
+    *("gpuctl-cdi.path", "gpuctl-cdi.service", "gpuctl-cdi-changed.service"),
 )
 
 
@@ -75,8 +75,11 @@ class Service(unittest.TestCase):
         self.assertEqual(re.findall(r"^CapabilityBoundingSet=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
 
     def test_devices_for_containers_follow_the_slices(self):
-        path, service = (unit.read_text() for unit in self.units[6:8])
+        path, service, changed = (unit.read_text() for unit in self.units[6:9])
         self.assertIn("PathChanged=/run/gpuctld/state.json\n", path)
+        self.assertIn(f"Unit={self.units[8].name}\n", path)
+        self.assertIn(f"ExecStart=systemctl restart --no-block {self.units[7].name}\n", changed)
+        self.assertRegex(service, rf"(?m)^After=.*{self.units[8].name}$")  # no change is missed in between
         self.assertIn(f"ExecStart={GPUCTL} cdi generate --output /run/cdi/gpuctl.json\n", service)
         self.assertIn("Also=gpuctl-cdi.service\n", path)  # at boot the slices are there without a change
         done = self.exposure(self.units[7], MOST_EXPOSED)
