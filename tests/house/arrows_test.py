@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "gpuctld": {"ipc", "sched"},
     "gpuctl": {"ptx", "ipc", "sched"},
     "gpuslice-nvcc": set(),
+    "slurm": {"ipc", "gpuctl"},
 }
 KNOWS_SOFTWARE_GPU = re.compile(r"\bGpu::software\b|\b(gpu|device|devices_\[\w+\])\.software\b|is_software")
 FOR_TESTS = {"testing"}  # rooms that only tests include

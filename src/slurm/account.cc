@@ -1,0 +1,60 @@
+#include "slurm/account.h"
+
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "ipc/codec.h"
+
+namespace gpuctl::slurm {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Whether the environment that the process began with has the line, such as "SLURM_JOB_ID=7".
+bool began_with(std::string_view environment, const std::string& line) {
+  const std::string whole = '\0' + line + '\0';
+  return environment.find(whole) != std::string_view::npos;
+}
+
+bool is_of_step(std::int64_t pid, const Job& job) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  const std::string environment = '\0' + std::string(std::istreambuf_iterator<char>(file), {});
+  return began_with(environment, "SLURM_JOB_ID=" + std::to_string(job.id)) &&
+         began_with(environment, "SLURM_STEP_ID=" + std::to_string(job.step));
+}
+
+Answer<boost::json::object> look(Daemon& daemon, const std::string& path) {
+  return daemon.call("GetSlice", {{"path", path}});
+}
+
+}  // namespace
+
+void end_left_behind(Daemon& daemon, const std::string& path, const Job& job) {
+  const auto reply = look(daemon, path);
+  if (!reply) return;
+  ipc::Fields fields(*reply);
+  for (const ipc::Client& client : ipc::read_list<ipc::Client>(fields, "clients"))
+    if (is_of_step(client.pid, job)) (void)daemon.call("Kill", {{"pid", client.pid}, {"timeout_ms", 2000}}, 10s);
+}
+
+Answer<std::string> account(Daemon& daemon, const std::string& path) {
+  const auto reply = look(daemon, path);
+  if (!reply) return reply.error();
+  ipc::Fields fields(*reply);
+  ipc::Slice slice;
+  ipc::Fields said = fields.object("slice");
+  read(said, slice);
+  std::int64_t launches = slice.ended_launches, evictions = slice.ended_evictions, programs = slice.ended;
+  for (const ipc::Client& client : ipc::read_list<ipc::Client>(fields, "clients")) {
+    ++programs;
+    for (const ipc::ClientUsage& usage : client.usage) launches += usage.launches, evictions += usage.evictions;
+  }
+  if (!fields.ok()) return Refusal("the daemon's reply is not understood: " + fields.error().message);
+  std::string line = "gpuctl: " + path + ": ";
+  if (slice.max) line += "max " + std::to_string(*slice.max) + " SMs, ";
+  return line + std::to_string(programs) + " programs, " + std::to_string(launches) + " launches, " +
+         std::to_string(evictions) + " evictions, " + std::to_string(slice.faults) + " faults";
+}
+
+}  // namespace gpuctl::slurm

@@ -1,0 +1,37 @@
+// Calls of gpuctld for the plugin: a call gives its reply, or a line for a person.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "ipc/connection.h"
+
+namespace gpuctl::slurm {
+
+struct Refusal {
+  Refusal() = default;
+  explicit Refusal(std::string text, std::string error_name = {}) : message(std::move(text)), name(std::move(error_name)) {}
+
+  std::string message;
+  std::string name;  ///< "SliceExists"; empty: the daemon did not answer
+};
+
+template <class T>
+using Answer = BasicResult<T, Refusal>;
+
+class Daemon {
+ public:
+  static Answer<Daemon> open(const std::string& socket);
+  /// Calls io.gpuctl.`member`.
+  Answer<boost::json::object> call(std::string_view member, boost::json::object parameters = {},
+                                   std::chrono::milliseconds timeout = ipc::kDefaultTimeout);
+
+ private:
+  explicit Daemon(ipc::Connection connection) : connection_(std::move(connection)) {}
+  ipc::Connection connection_;
+};
+
+}  // namespace gpuctl::slurm
