@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "gpuctl/text/units.h"
 #include "ipc/codec.h"
 
 namespace gpuctl::slurm {
@@ -52,9 +53,9 @@ Answer<std::string> account(Daemon& daemon, const std::string& path) {
   }
   if (!fields.ok()) return Refusal("the daemon's reply is not understood: " + fields.error().message);
   std::string line = "gpuctl: " + path + ": ";
-  if (slice.max) line += "max " + std::to_string(*slice.max) + " SMs, ";
-  return line + std::to_string(programs) + " programs, " + std::to_string(launches) + " launches, " +
-         std::to_string(evictions) + " evictions, " + std::to_string(slice.faults) + " faults";
+  if (slice.max) line += "max " + cli::plural(*slice.max, "SM") + ", ";
+  line += cli::plural(programs, "program") + ", " + std::to_string(launches) + " launches, ";
+  return line + std::to_string(evictions) + " evictions, " + cli::plural(slice.faults, "fault");
 }
 
 }  // namespace gpuctl::slurm

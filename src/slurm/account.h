@@ -12,7 +12,7 @@ namespace gpuctl::slurm {
 /// MPS that may break other programs. Other steps of the job go on.
 void end_left_behind(Daemon& daemon, const std::string& path, const Job& job);
 
-/// "gpuctl: slurm/job-7: max 3 SMs, 2 programs, 1500 launches, 12 evictions, 0 faults"
+/// A line: "gpuctl: slurm/job-7: max 3 SMs, 2 programs, 1500 launches, 12 evictions, 0 faults".
 Answer<std::string> account(Daemon& daemon, const std::string& path);
 
 }  // namespace gpuctl::slurm

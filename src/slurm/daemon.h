@@ -13,7 +13,8 @@ namespace gpuctl::slurm {
 
 struct Refusal {
   Refusal() = default;
-  explicit Refusal(std::string text, std::string error_name = {}) : message(std::move(text)), name(std::move(error_name)) {}
+  explicit Refusal(std::string text, std::string error_name = {})
+      : message(std::move(text)), name(std::move(error_name)) {}
 
   std::string message;
   std::string name;  ///< "SliceExists"; empty: the daemon did not answer
