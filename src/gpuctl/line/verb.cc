@@ -26,6 +26,8 @@ constexpr std::array kVerbs{
          declare_doctor},
     Verb{"cdi", "Make devices of the slices, for containers", "gpuctl cdi generate --output /run/cdi/gpuctl.json",
          declare_cdi},
+    Verb{"k8s", "Print this node's slices as Kubernetes wants them", "gpuctl k8s resourceslice --node gpu-1",
+         declare_k8s},
     Verb{"monitor", "Record what runs, to replay it with simulate", "gpuctl monitor --record trace.toml --seconds 60",
          declare_monitor},
     Verb{"profile", "Measure a program's kernels, or teach the daemon what was measured",

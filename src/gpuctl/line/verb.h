@@ -50,6 +50,7 @@ Action declare_rewrite(Arguments& arguments);
 Action declare_cdi(Arguments& arguments);
 Action declare_status(Arguments& arguments);
 Action declare_doctor(Arguments& arguments);
+Action declare_k8s(Arguments& arguments);
 Action declare_monitor(Arguments& arguments);
 Action declare_profile(Arguments& arguments);
 Action declare_simulate(Arguments& arguments);
