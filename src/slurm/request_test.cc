@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace gpuctl::slurm {
 namespace {
 
@@ -56,6 +59,18 @@ TEST(SlurmRequest, RefusesOtherArguments) {
     EXPECT_FALSE(read_arguments({word}, "n1")) << word;
   EXPECT_NE(read_arguments({"colour=red"}, "").error().message.find("there is no argument 'colour'"),
             std::string::npos);
+}
+
+TEST(SlurmRequest, TheManualHasEachOptionAndArgument) {
+  std::ifstream stream(GPUCTL_SOURCE_ROOT "/man/gpuctl-slurm.8"), page(GPUCTL_SOURCE_ROOT "/docs/slurm.md");
+  const std::string manual(std::istreambuf_iterator<char>(stream), {});
+  const std::string text(std::istreambuf_iterator<char>(page), {});
+  for (const OptionRow& row : kOptions)
+    EXPECT_NE(manual.find(".It Fl -" + std::string(row.name) + " Ns = Ns Ar"), std::string::npos) << row.name;
+  for (const char* name : {"socket", "library", "shards", "slices", "dcgm", "admin-comment"}) {
+    EXPECT_NE(manual.find(".It Cm " + std::string(name)), std::string::npos) << name;
+    EXPECT_NE(text.find("| `" + std::string(name)), std::string::npos) << name;
+  }
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ USER_PAGES = [
     page
     for name in ("README", "NEWS", *(f"docs/{page}" for page in ("modes", "limits", "compatibility", "security")))
     + ("docs/policies", "docs/reliability", "docs/benchmarks", "docs/metrics", "docs/tutorial", "docs/troubleshooting")
-    + ("docs/containers",)
+    + ("docs/containers", "docs/slurm", "docs/kubernetes")
     if (page := ROOT / f"{name}.md").exists()
 ]
 MANUAL = sorted(page for page in (ROOT / "man").iterdir() if re.fullmatch(r"\.[1-8]", page.suffix))

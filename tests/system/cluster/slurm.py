@@ -70,6 +70,7 @@ class SlurmTest(instance.SystemTest):
             path.mkdir()
         self.out.chmod(0o777)  # jobs are other users'
         self.addCleanup(self.end_slurm)
+        self.env["PATH"] = f"{instance.GPUCTL.parent}:{os.environ['PATH']}"
         self.env["SLURM_CONF"] = str(self.scratch / "slurm.conf")
         self.sockets = {node: self.scratch / f"gpuctld-{node}" for node in NODES}
         self.daemons = {node: self.start_node_daemon(node) for node in NODES}

@@ -1,11 +1,14 @@
 """Slurm's jobs in slices: a real slurmctld with two nodes, and the plugin."""
 
 import os
+import pathlib
+import re
 
 from tests.system.cluster import slurm
 from tests.system.harness import instance
 from tests.system.harness.users import NOBODY
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUSY = f"{instance.BENCH} run work --blocks 512 --iterations 10 --count 1000000 --announce --json"
 PRINT = "env | grep -E '^(GPUCTL_SLICE|GPUCTL_SOCKET|LD_PRELOAD)=' | sort"
 
@@ -75,6 +78,20 @@ class Jobs(slurm.SlurmTest):
         self.wait_for_job(job, "COMPLETED")
         said = self.slurm("scontrol", "show", "job", job).stdout
         self.assertRegex(said, rf"AdminComment=gpuctl: slurm/job-{job}: max 4 SMs, 1 program, [1-9]\d* launches, ")
+
+    def test_a_job_has_its_programs_ended_well_as_the_page_says(self):
+        page = (ROOT / "docs/slurm.md").read_text()
+        (script,) = re.findall(r"(?m)^    #!/bin/sh\n((?:    .*\n)+)", page)
+        options = re.findall(r"#SBATCH (.*)", script)[0].split()
+        lines = [line.strip().replace("./train", BUSY) for line in script.splitlines() if "#" not in line]
+        cancel = re.findall(r"(?m)^    scancel (.*) \d+$", page)[0].split()
+        job = self.submit(*options, uid=NOBODY, lines=lines)
+        self.wait_for_job(job, "RUNNING")
+        node = self.job(job)["NodeList"]
+        self.wait_busy(job, node)
+        self.slurm("scancel", *cancel, job, uid=NOBODY)
+        self.wait_without(f"slurm/job-{job}")
+        self.assertIn(f"slice slurm/job-{job}) is ended by user {NOBODY} with SIGTERM", self.daemons[node].err())
 
 
 class Options(slurm.SlurmTest):

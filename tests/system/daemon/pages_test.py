@@ -10,7 +10,7 @@ import unittest
 from tests.system.harness import instance
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = ["docs/tutorial.md"]
+PAGES = ["docs/tutorial.md", "docs/kubernetes.md"]
 
 
 def blocks(text):
