@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
 #include "gpuctl/text/units.h"
 #include "ipc/codec.h"
@@ -12,17 +11,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whether the environment that the process began with has the line, such as "SLURM_JOB_ID=7".
-bool began_with(std::string_view environment, const std::string& line) {
-  const std::string whole = '\0' + line + '\0';
-  return environment.find(whole) != std::string_view::npos;
+/// Whether the environment has the line, which begins a variable: "SLURM_JOB_ID=7" with its end, or "SLURM_STEP_ID=".
+bool has(const std::string& environment, const std::string& line) {
+  return environment.find('\0' + line) != std::string::npos;
 }
 
+/// By the environment that it began with.
 bool is_of_step(std::int64_t pid, const Job& job) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   const std::string environment = '\0' + std::string(std::istreambuf_iterator<char>(file), {});
-  return began_with(environment, "SLURM_JOB_ID=" + std::to_string(job.id)) &&
-         began_with(environment, "SLURM_STEP_ID=" + std::to_string(job.step));
+  const std::string step = "SLURM_STEP_ID=";
+  if (!has(environment, "SLURM_JOB_ID=" + std::to_string(job.id) + '\0')) return false;
+  return job.batch ? !has(environment, step) : has(environment, step + std::to_string(job.step) + '\0');
 }
 
 Answer<boost::json::object> look(Daemon& daemon, const std::string& path) {

@@ -24,6 +24,7 @@ struct Job {
   std::vector<gid_t> groups;
   std::int64_t shards = 0;  ///< that it has on this node; 0: none
   std::int64_t gpus = 1;    ///< on how many GPUs of this node they are
+  bool batch = false;       ///< the step is the batch script, whose programs know of no step
 };
 
 inline constexpr std::string_view kParent = "slurm";  ///< where a job's slice is made unless it asks for another place

@@ -77,6 +77,7 @@ Job job_of_step(spank_t spank) {
     job.groups.insert(job.groups.end(), groups, groups + count);
   job.shards = number(variable(spank, "SLURM_SHARDS_ON_NODE"));
   job.gpus = std::max<std::int64_t>(number(variable(spank, "SLURM_GPUS_ON_NODE")), 1);
+  job.batch = job.step == SLURM_BATCH_SCRIPT;
   return job;
 }
 
