@@ -45,7 +45,17 @@ def enter(module):
         print(f"skipped: {reason}", file=sys.stderr)
         sys.exit(SKIPPED)
     os.environ[INSIDE] = os.readlink("/proc/self/ns/pid")
-    command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-m", module, *sys.argv[1:]]
+    command = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+        sys.executable,
+        "-m",
+        module,
+        *sys.argv[1:],
+    ]
     os.execvp(command[0], command)
 
 
@@ -193,7 +203,7 @@ KillWait=5
         return done
 
     def script(self, *lines):
-        """A file whose programs run on the software GPU of the node that it is on. Each user's has a state of its own."""
+        """A file whose programs run on the software GPU of their node, of which each user has a table."""
         path = self.scratch / f"job{len(list(self.scratch.glob('job*.sh')))}.sh"
         gpu = f"export SOFTGPU_TABLE={self.out}/softgpu-$SLURMD_NODENAME-$(id -u) LD_LIBRARY_PATH={instance.SOFTGPU}"
         path.write_text("\n".join(["#!/bin/sh", gpu, *lines, ""]))
