@@ -1,5 +1,5 @@
-"""gpuctl k8s resourceslice: what it prints is a ResourceSlice of resource.k8s.io/v1 as Kubernetes documents it, and as its
-schemas have it where the Python package kubernetes-validate is."""
+"""gpuctl k8s resourceslice: what it prints is a ResourceSlice of resource.k8s.io/v1 as Kubernetes documents it, and as
+its schemas have it where the Python package kubernetes-validate is."""
 
 import importlib.util
 import json
