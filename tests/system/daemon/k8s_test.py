@@ -3,12 +3,14 @@ its schemas have it where the Python package kubernetes-validate is."""
 
 import importlib.util
 import json
+import pathlib
 import re
 import sys
 import unittest
 
 from tests.system.harness import instance
 
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/kubernetes.md"
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
@@ -103,7 +105,9 @@ class ResourceSlices(instance.SystemTest):
         (item,), _ = self.printed()
         text = self.gpuctl("k8s", "resourceslice", "--node", "node-1").stdout
         self.assertEqual(list(yaml.safe_load_all(text)), [item])
+        (claim,) = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
         for version in ("1.34", "1.36"):
+            kubernetes_validate.validate(yaml.safe_load(claim), version, strict=True)
             kubernetes_validate.validate(item, version, strict=True)
             with self.assertRaises(kubernetes_validate.ValidationError):
                 kubernetes_validate.validate({**item, "spec": {**item["spec"], "colour": "red"}}, version, strict=True)

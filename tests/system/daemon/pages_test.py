@@ -16,6 +16,7 @@ PAGES = ["docs/tutorial.md", "docs/kubernetes.md"]
 def blocks(text):
     """(command, lines that the page shows of its output)."""
     commands = []
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)  # files, not commands
     for line in re.findall(r"^    (.*)$", text, re.MULTILINE):
         if line.startswith("$ "):
             commands.append((line[2:], []))
@@ -73,6 +74,7 @@ class Pages(instance.SystemTest):
 class Reader(unittest.TestCase):
     def test_commands_and_their_output(self):
         self.assertEqual(blocks("x\n\n    $ a b\n    1 c\n\n    $ d\n"), [("a b", ["1 c"]), ("d", [])])
+        self.assertEqual(blocks("    $ a\n```yaml\nx:\n    y: 1\n```\n    out\n"), [("a", ["out"])])
         self.assertEqual(beginning("up 1 s, 2"), "up ")
 
 
