@@ -16,6 +16,7 @@ from tests.system.harness import instance
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "scancel", "squeue")
 PLUGIN = instance.BUILD / "src/slurm/gpuctl.so"
+LIBRARY = instance.BUILD / "src/libgpuslice/libgpuslice.so"
 NODES = ("n1", "n2")
 SHARDS = 8
 INSIDE = "GPUCTL_TEST_OUTSIDE_PID_NAMESPACE"  # its value: the namespace from which we came
@@ -157,9 +158,8 @@ KillWait=5
 
     def configure_plugin(self, arguments):
         """What holds for the next step, command, prolog and epilog."""
-        library = instance.BUILD / "src/libgpuslice/libgpuslice.so"
         (self.scratch / "plugstack.conf").write_text(
-            f"required {PLUGIN} socket={self.scratch}/gpuctld-%n library={library} {arguments}\n"
+            f"required {PLUGIN} socket={self.scratch}/gpuctld-%n library={LIBRARY} {arguments}\n"
         )
 
     def said(self):

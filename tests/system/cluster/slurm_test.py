@@ -124,8 +124,10 @@ class Options(slurm.SlurmTest):
         done = self.srun("--gpu-slice=batch", "--gpu-latency=nonsense", "true", check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"gpuctl: .*latency")
-        # A job that asks for nothing has nothing.
-        self.assertEqual(self.srun("sh", "-c", f"{PRINT}; true").stdout, f"GPUCTL_SOCKET={self.socket}\n")
+        # A job that asks for nothing has nothing, not even what a job brings from the one that submitted it.
+        brought = {"GPUCTL_SLICE": "slurm/job-900", "LD_PRELOAD": f"libm.so.6:{slurm.LIBRARY}"}
+        done = self.srun("sh", "-c", PRINT, **brought)
+        self.assertEqual(done.stdout, f"GPUCTL_SOCKET={self.socket}\nLD_PRELOAD=libm.so.6\n")
 
     def test_a_step_that_asks_for_less_has_a_slice_below_the_jobs(self):
         show = self.script(PRINT)
@@ -158,12 +160,19 @@ class Options(slurm.SlurmTest):
 
     def test_what_outlives_the_tasks_of_a_step_is_ended_by_the_daemon(self):
         """Before Slurm's SIGKILL, which under MPS may harm others."""
-        ready = self.scratch / "ready"
-        task = self.script(f"{BUSY} >/dev/null 2>{ready} &", f"until grep -q started {ready}; do sleep 0.1; done")
-        self.srun("--gpu-sms=2", "-w", "n1", task)
-        self.assertRegex(
-            self.daemons["n1"].err(), r"process \d+ \(.*, slice slurm/job-\d+\) is ended by user 0 with SIGTERM"
-        )
+        for number, submit in enumerate((self.srun_script, self.submit)):
+            ready = self.scratch / f"ready-{number}"
+            submit(
+                "--gpu-sms=2",
+                "-w",
+                "n1",
+                lines=[f"{BUSY} >{ready} 2>&1 &", f"until grep started {ready}; do sleep 0.1; done"],
+            )
+            ended = rf"process \d+ \(.*, slice slurm/job-{number + 1}\) is ended by user 0 with SIGTERM"
+            instance.wait_until(lambda: re.search(ended, self.daemons["n1"].err()), ended, told=self.said)  # noqa: B023
+
+    def srun_script(self, *options, lines):
+        self.srun(*options, self.script(*lines))
 
 
 if __name__ == "__main__":
