@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "gpuctl/text/units.h"
+#include "base/plural.h"
 #include "ipc/codec.h"
 
 namespace gpuctl::slurm {
@@ -53,9 +53,9 @@ Answer<std::string> account(Daemon& daemon, const std::string& path) {
   }
   if (!fields.ok()) return Refusal("the daemon's reply is not understood: " + fields.error().message);
   std::string line = "gpuctl: " + path + ": ";
-  if (slice.max) line += "max " + cli::plural(*slice.max, "SM") + ", ";
-  line += cli::plural(programs, "program") + ", " + std::to_string(launches) + " launches, ";
-  return line + std::to_string(evictions) + " evictions, " + cli::plural(slice.faults, "fault");
+  if (slice.max) line += "max " + plural(*slice.max, "SM") + ", ";
+  line += plural(programs, "program") + ", " + std::to_string(launches) + " launches, ";
+  return line + std::to_string(evictions) + " evictions, " + plural(slice.faults, "fault");
 }
 
 }  // namespace gpuctl::slurm
