@@ -118,6 +118,15 @@ class Install(unittest.TestCase):
         versions = re.findall(r"GLIBC_([\d.]+)", self.check(run("readelf", "--wide", "--version-info", library)))
         self.assertLessEqual(max(tuple(map(int, version.split("."))) for version in versions), (2, 4))
 
+    def test_the_plugin_for_slurm_preloads_the_library_that_is_installed(self):
+        plugin = next(self.root.rglob("slurm-wlm/gpuctl.so"), None)
+        if plugin is None:
+            self.skipTest("it is not built: no slurm/spank.h (Debian: libslurm-dev)")
+        paths = re.findall(rb"(/[\w./+-]*/libgpuslice\.so[.\d]*)\0", plugin.read_bytes())
+        self.assertTrue(paths)
+        for path in paths:
+            self.assertTrue(self.inside(path.decode()).is_file(), path)
+
     def test_manual_pages_cite_what_is_there(self):
         pages = self.prefixed("share/man")
         documents = self.prefixed("share/doc/gpuctl")
