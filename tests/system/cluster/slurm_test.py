@@ -160,19 +160,13 @@ class Options(slurm.SlurmTest):
 
     def test_what_outlives_the_tasks_of_a_step_is_ended_by_the_daemon(self):
         """Before Slurm's SIGKILL, which under MPS may harm others."""
-        for number, submit in enumerate((self.srun_script, self.submit)):
-            ready = self.scratch / f"ready-{number}"
-            submit(
-                "--gpu-sms=2",
-                "-w",
-                "n1",
-                lines=[f"{BUSY} >{ready} 2>&1 &", f"until grep started {ready}; do sleep 0.1; done"],
-            )
-            ended = rf"process \d+ \(.*, slice slurm/job-{number + 1}\) is ended by user 0 with SIGTERM"
-            instance.wait_until(lambda: re.search(ended, self.daemons["n1"].err()), ended, told=self.said)  # noqa: B023
-
-    def srun_script(self, *options, lines):
-        self.srun(*options, self.script(*lines))
+        ready = self.out / "ready"
+        task = self.script(f"{BUSY} >{ready} 2>&1 &", f"until grep started {ready}; do sleep 0.1; done")
+        job = self.submit("-w", "n1", lines=[f"srun --gpu-sms=2 {task}", "echo end", "sleep 600"])
+        instance.wait_until(lambda: "end\n" in self.output_of(job), "the step to end", told=self.said)
+        self.assertRegex(
+            self.daemons["n1"].err(), rf"process \d+ \(.*, slice slurm/job-{job}\) is ended by user 0 with SIGTERM"
+        )
 
 
 if __name__ == "__main__":
