@@ -61,7 +61,7 @@ class Jobs(slurm.SlurmTest):
         for job in jobs[1:]:
             self.slurm("scancel", job, uid=NOBODY)
             self.wait_without(f"slurm/job-{job}")
-            self.assertEqual(self.job(job)["JobState"], "CANCELLED")
+            self.wait_for_job(job, "CANCELLED")
 
     def test_a_job_on_two_nodes_has_a_slice_on_each(self):
         script = self.script("echo $SLURMD_NODENAME $GPUCTL_SLICE", "sleep 600")
