@@ -3,8 +3,7 @@
 #   bench/corun.sh [--build-dir DIR] OPTION...        bench/corun.sh --help; --list prints the names of programs and
 #                                                     configurations
 # The build directory needs src/gpuctl/gpuctl, src/gpuctld/gpuctld, src/libgpuslice/libgpuslice.so and
-# bench/corun-kernels; where the machine lacks libtomlplusplus, lib/libtomlplusplus.so.3 as well. Without
-# bench/corun-kernels it is compiled there, if there is an nvcc.
+# bench/corun-kernels. Without the last it is compiled there, if there is an nvcc.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -18,9 +17,6 @@ for ((i = 0; i < $#; ++i)); do
   esac
 done
 build=$(cd "$build" && pwd) || exit 2
-for library in "$build"/lib/libtomlplusplus.so*; do
-  [[ ! -e $library ]] || { export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; break; }
-done
 "$build/src/gpuctl/gpuctl" --version >&2 || { echo "corun.sh: $build/src/gpuctl/gpuctl does not run here" >&2; exit 2; }
 if [[ " ${words[*]} " != *" --software "* && ! -x $build/bench/corun-kernels ]]; then
   nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)

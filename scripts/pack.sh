@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a small copy of a build directory that runs on another machine: what measurements and the compatibility suite
-# start there, stripped, with the libraries that machines with a GPU lack.
+# start there, stripped.
 #   scripts/pack.sh [--build DIR] OUT
 # OUT must not exist, or be an earlier copy. Everything is built first, if --build is not given.
 set -euo pipefail
@@ -30,7 +30,7 @@ needed=(src/gpuctl/gpuctl src/gpuctld/gpuctld src/libgpuslice/libgpuslice.so src
         kernels/gpuslice-bench bench/corun-kernels bench/launch-loop)
 wanted=(tests/random/random-kernels tests/pair_forms/pair-forms)
 rm -rf "$out"
-mkdir -p "$out/lib"
+mkdir -p "$out"
 touch "$out/.packed"
 for file in "${needed[@]}" "${wanted[@]}"; do
   if [[ ! -f $binaries/$file ]]; then
@@ -40,6 +40,4 @@ for file in "${needed[@]}" "${wanted[@]}"; do
   mkdir -p "$out/$(dirname "$file")"
   strip -o "$out/$file" "$binaries/$file"
 done
-library=$(ldd "$binaries/src/gpuctld/gpuctld" | awk '$1 ~ /^libtomlplusplus/ { print $3 }')
-[[ -z $library ]] || cp -L "$library" "$out/lib/libtomlplusplus.so.3"
 say "$out: $(du -sh "$out" | cut -f1)"

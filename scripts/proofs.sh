@@ -105,7 +105,6 @@ done
 build=$(cd "$build" && pwd) || exit 2
 out=${out:-$build/proofs}
 mkdir -p "$out"
-[[ ! -e $build/lib/libtomlplusplus.so.3 ]] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 if ! "$build/src/gpuctl/gpuctl" --version >&2; then
   echo "proofs.sh: $build/src/gpuctl/gpuctl does not run here" >&2
   exit 2

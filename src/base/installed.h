@@ -6,6 +6,9 @@
 
 namespace gpuctl {
 
+/// The library for programs that run, by its soname. The name without a number is for those who link it.
+inline constexpr const char* kSliceLibrary = "libgpuslice.so.0";
+
 /// The file `name` in `directory`, for a program that runs as `self` and belongs into `own`: there by the same way as
 /// from `own`, else in `directory` itself.
 inline std::filesystem::path installed(const std::filesystem::path& self, const std::filesystem::path& own,

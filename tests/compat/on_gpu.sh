@@ -4,9 +4,8 @@
 # Steps (default: build matrix starts): build (compiles the programs only; what is up to date stays), matrix (both
 # modes), sliced and mps (the matrix in one mode), starts, faults, endings, frameworks. --limit-s: for all of them
 # together (default: 560). Options behind -- go to run.py (--only, --builds, --runs, --jobs). The build directory needs
-# src/gpuctl/gpuctl, src/gpuctld/gpuctld and src/libgpuslice/libgpuslice.so; where the machine lacks libtomlplusplus,
-# lib/libtomlplusplus.so.3 as well. The tables, and JSON of each step, are left in DIR (default: compat/results of the
-# build directory); the tables are printed last.
+# src/gpuctl/gpuctl, src/gpuctld/gpuctld and src/libgpuslice/libgpuslice.so. The tables, and JSON of each step, are left
+# in DIR (default: compat/results of the build directory); the tables are printed last.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -29,9 +28,6 @@ done
 build=$(cd "$build" && pwd) || exit 2
 out=${out:-$build/compat/results}
 mkdir -p "$out"
-for library in "$build"/lib/libtomlplusplus.so*; do
-  [[ ! -e $library ]] || { export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; break; }
-done
 if ! "$build/src/gpuctl/gpuctl" --version >&2; then
   echo "on_gpu.sh: $build/src/gpuctl/gpuctl does not run here" >&2
   exit 2

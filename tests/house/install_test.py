@@ -72,7 +72,7 @@ class Install(unittest.TestCase):
                 time.sleep(0.05)
             self.check(run(*gpuctl, "create-slice", "s"))
             maps = self.check(run(*gpuctl, "run", "--slice", "s", "--", "cat", "/proc/self/maps"))
-            self.assertIn(str(self.prefixed(LIBDIR) / "gpuctl/libgpuslice.so"), maps)
+            self.assertIn(str(self.prefixed(LIBDIR) / "libgpuslice.so.0"), maps)
         finally:
             daemon.terminate()
             daemon.communicate(timeout=PATIENCE_S)
@@ -92,16 +92,16 @@ class Install(unittest.TestCase):
         # Where the library is built with a sanitizer, its runtime is not there.
         self.check(run("cc", "-Wl,--allow-shlib-undefined", source, "-o", program, *flags))
         needed = self.check(run("readelf", "-d", program))
-        self.assertIn("[libgpuslice.so]", needed)
+        self.assertIn("[libgpuslice.so.0]", needed)
         if re.search(r"lib\w*san\.so", self.check(run("readelf", "-d", libraries / "libgpuslice.so"))):
             return
         linked = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
-        preloaded = {**linked, "LD_PRELOAD": str(libraries / "gpuctl/libgpuslice.so")}
+        preloaded = {**linked, "LD_PRELOAD": str(libraries / "libgpuslice.so.0")}
         for environment in (linked, preloaded):
             self.assertRegex(self.check(run(program, env=environment)), r"^\d+\n$")
         # The file that is preloaded is the one that is linked.
         traced = self.check(run(program, env={**preloaded, "LD_TRACE_LOADED_OBJECTS": "1"}))
-        self.assertEqual(traced.count("libgpuslice.so"), traced.count("gpuctl/libgpuslice.so"), traced)
+        self.assertEqual(traced.count("libgpuslice.so"), traced.count(f"{libraries}/libgpuslice.so.0"), traced)
 
     def test_every_c_library_can_load_what_containers_preload(self):
         libraries = self.prefixed(LIBDIR) / "gpuctl"

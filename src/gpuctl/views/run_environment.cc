@@ -39,7 +39,7 @@ std::string choose(const char* variable, const std::string& self, const fs::path
   const fs::path near = (fs::path(self).parent_path() / in_build_tree).lexically_normal();
   if (!self.empty() && fs::exists(whole(near, file), ignored)) return near;
   if (fs::exists(whole(in_container, file), ignored)) return in_container;
-  return installed(self, GPUCTL_BINDIR, GPUCTL_PRIVATE_LIBDIR, name);
+  return installed(self, GPUCTL_BINDIR, GPUCTL_LIBDIR, name);
 }
 
 Result<std::string> usable(const std::string& path, const char* file, const char* separators, const char* variable) {
@@ -67,13 +67,14 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
 Result<std::string> find_library(const std::string& self) {
   const fs::path in_container = fs::path(kContainerLibraries) / "libgpuslice.so";
   const std::string path =
-      choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", in_container, "libgpuslice.so", "");
+      choose("GPUCTL_LIBGPUSLICE", self, "../libgpuslice/libgpuslice.so", in_container, kSliceLibrary, "");
   return usable(path, "", ": ", "GPUCTL_LIBGPUSLICE");
 }
 
 Result<std::string> find_software_gpu(const std::string& self) {
   const char* driver = "libcuda.so.1";
-  const std::string path = choose("GPUCTL_SOFTGPU", self, "../../softgpu", kContainerSoftwareGpu, "softgpu", driver);
+  const std::string path =
+      choose("GPUCTL_SOFTGPU", self, "../../softgpu", kContainerSoftwareGpu, "gpuctl/softgpu", driver);
   return usable(path, driver, ":;", "GPUCTL_SOFTGPU");
 }
 

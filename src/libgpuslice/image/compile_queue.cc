@@ -35,7 +35,7 @@ std::size_t descriptors_for_jobs() {
   return descriptors_are_left() ? 1 : 0;
 }
 
-/// The helper's path. It is beside this library if both are installed, and in its own directory in the build tree.
+/// The helper's path. Installed, it is in a directory beside this library, as it is in the build tree.
 std::string find_helper() {
   if (const char* path = environment("GPUSLICE_COMPILE_HELPER"); path && *path) return path;
   Dl_info here{};
@@ -44,7 +44,7 @@ std::string find_helper() {
   const std::unique_ptr<char, void (*)(void*)> real(realpath(here.dli_fname, nullptr), std::free);
   const std::string library = real ? real.get() : here.dli_fname;
   const std::string directory = library.substr(0, library.rfind('/') + 1);
-  for (const char* place : {"gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}) {
+  for (const char* place : {"gpuctl/gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}) {
     if (access((directory + place).c_str(), X_OK) == 0) return directory + place;
   }
   return {};
