@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Makes Debian packages, for Debian 12 and later, and a tarball for other systems:
+#   scripts/package.sh [--out DIR] [--suite NAME] [--test]
+# DIR: where they are left (default: build-package/out). --suite: build in a clean root of that suite of Debian instead
+# of here; packages that Debian 12 built are meant for later ones too. --test: then install, start, use, upgrade and
+# purge them in clean roots (tests/package). The version is that of meson.build.
+set -euo pipefail
+# shellcheck source=scripts/bootstrap.sh
+source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
+
+usage() { fail "usage: package.sh [--out DIR] [--suite NAME] [--test]"; }
+work=$root/build-package
+out=$work/out
+suite=
+tested=false
+while (($#)); do
+  case $1 in
+    --out) (($# > 1)) || usage; out=$(realpath -m "$2"); shift 2 ;;
+    --suite) (($# > 1)) || usage; suite=$2; shift 2 ;;
+    --test) tested=true; shift ;;
+    *) usage ;;
+  esac
+done
+version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" "$root/meson.build")
+[[ -n $version ]] || fail "no version in meson.build"
+place=$work/${suite:-here}
+staged=$place/gpuctl
+moment=$(git -C "$root" log -1 --format=%ct) || fail "no git checkout"
+
+# stage: the tracked files with their times, so that what is built already stays, and what Debian's tools want.
+stage() {
+  rm -rf "$staged"
+  mkdir -p "$staged"
+  (cd "$root" && git ls-files -z | xargs -0 cp --parents --preserve=mode,timestamps --target-directory="$staged")
+  cp -R "$staged/packaging/debian" "$staged"
+  cp "$staged/src/libgpuslice/libgpuslice.symbols" "$staged/debian/libgpuslice0.symbols"
+  cat >"$staged/debian/changelog" <<CHANGELOG
+gpuctl ($version) unstable; urgency=medium
+
+  * See NEWS.md.
+
+ -- $(sed -n 's/^Maintainer: //p' "$staged/debian/control")  $(date -u -R -d "@$moment")
+CHANGELOG
+}
+
+# in_root COMMAND...: in a clean root of the suite, which is kept for the next time.
+in_root() {
+  local base=$place/root wanted
+  if [[ ! -d $base ]]; then
+    say "making a root of $suite"
+    wanted=$(IFS=,; echo "debhelper,${packages[*]}")
+    [[ $suite == bookworm ]] || wanted=${wanted/libboost1.81-dev/libboost-dev}
+    mmdebstrap --quiet --variant=buildd --include="$wanted" "$suite" "$base.new" || fail "no root of $suite"
+    mv "$base.new" "$base"
+  fi
+  # At the same places as here.
+  systemd-nspawn --quiet --register=no --keep-unit --directory="$base" --bind="$place" --bind-ro="$toolkit" \
+    --chdir="$staged" --setenv=OBJECTS="$OBJECTS" --setenv=TOOLKIT="$TOOLKIT" "$@" </dev/null
+}
+
+build() {
+  local how=()
+  [[ -z $suite ]] || how=(in_root)
+  say "building packages of version $version"
+  stage
+  rm -f "$place"/*.deb "$place"/*.changes "$place"/*.buildinfo
+  (cd "$staged" && "${how[@]}" dpkg-buildpackage -b -us -uc -nc) >"$place/log" 2>&1 ||
+    { tail -n 40 "$place/log" >&2; fail "the packages cannot be built; all of it: $place/log"; }
+  mkdir -p "$out"
+  rm -f "$out"/*.deb
+  cp "$place"/*.deb "$out"
+}
+
+# make_tarball: what is installed, in a directory that may lie anywhere.
+make_tarball() {
+  local name=gpuctl-$version-linux-x86_64 tree=$place/tree file
+  rm -rf "$tree"
+  mkdir -p "$tree/$name"
+  cp -R "$staged"/debian/tmp/{usr/.,etc} "$staged"/{packaging/INSTALL,LICENSE} "$tree/$name"
+  cp -R "$staged/debian/tmp/lib/." "$tree/$name/lib"
+  while IFS= read -r file; do strip --strip-unneeded "$file"; done < <(
+    find "$tree/$name"/bin "$tree/$name"/sbin "$tree/$name"/lib -type f -exec file {} + | sed -n 's/: *ELF .*//p')
+  tar -C "$tree" --sort=name --owner=0 --group=0 --mtime="@$moment" -czf "$out/$name.tar.gz" "$name"
+}
+
+bootstrap
+wanted=(dpkg-dev debhelper lintian file)
+if [[ -n $suite ]] || $tested; then
+  ((EUID == 0)) || fail "clean roots need root"
+  wanted+=(mmdebstrap systemd-container)
+fi
+install_packages "${wanted[@]}"
+export OBJECTS=$place/objects TOOLKIT=$toolkit
+build
+make_tarball
+lintian --fail-on error,warning "$place"/*.changes >&2 || fail "lintian complains"
+du -h "$out"/*.deb "$out"/*.tar.gz
+if $tested; then GPUCTL_PACKAGES=$out python3 "$root/tests/package/package_test.py"; fi

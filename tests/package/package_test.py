@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The Debian packages in a clean root of each suite, booted: installed, used, upgraded, there after a reboot, purged.
+
+scripts/package.sh --test runs it: GPUCTL_PACKAGES is a directory with the packages. The release before is the same with
+a lower version. Ends with 77, which Meson counts as skipped, without packages or where no root can be made.
+GPUCTL_SUITES: suites of Debian (default: bookworm trixie). Roots are kept in build-package, for the next time."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+KEPT = HERE.parents[1] / "build-package"
+SKIPPED = 77
+TOOLS = ("mmdebstrap", "systemd-nspawn")
+SUITES = os.environ.get("GPUCTL_SUITES", "bookworm trixie").split()
+INCLUDED = "systemd,systemd-sysv,dbus,gcc,libc6-dev,pkgconf"
+BOOT_LIMIT_S = 600
+PRODUCT = ("gpuctl", "gpuctld", "libgpuslice0")  # beside it there is what developers and machines without a GPU want
+MOST_KIB = 12 * 1000 * 1000 // 1024  # installed
+PHASES = ("first", "second")  # boots
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def run(*command, **more):
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, **more
+    )
+    assert done.returncode == 0, f"{command[0]}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+
+
+def copy_packages(to):
+    """The packages, and in `before` the same with a lower version."""
+    (to / "before").mkdir(parents=True)
+    for package in PACKAGES.glob("*.deb"):
+        if "-dbgsym_" in package.name:
+            continue
+        shutil.copy(package, to)
+        with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
+            run("dpkg-deb", "-R", package, scratch)
+            control = pathlib.Path(scratch, "DEBIAN/control")
+            version = re.search(r"^Version: (.*)$", control.read_text(), re.MULTILINE)[1]
+            control.write_text(control.read_text().replace(version, f"{version}~before"))
+            run("dpkg-deb", "--root-owner-group", "-Znone", "-b", scratch, to / "before" / package.name)
+
+
+class Packages(unittest.TestCase):
+    def check(self, suite):
+        archive = KEPT / f"{suite}.tar"
+        if not archive.exists():
+            KEPT.mkdir(exist_ok=True)
+            unfinished = archive.with_suffix(".new.tar")
+            run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={INCLUDED}", suite, unfinished, timeout=1200)
+            unfinished.rename(archive)
+        with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
+            root, results = pathlib.Path(scratch, "root"), pathlib.Path(scratch, "root/results")
+            root.mkdir()
+            run("tar", "-xf", archive, "-C", root, "--exclude=./dev/*", timeout=300)
+            copy_packages(root / "packages")
+            results.mkdir()
+            shutil.copy(HERE / "inside.sh", results)
+            unit = root / "etc/systemd/system/checks.service"
+            shutil.copy(HERE / "checks.service", unit)
+            wanted = root / "etc/systemd/system/multi-user.target.wants"
+            wanted.mkdir(exist_ok=True)
+            (wanted / unit.name).symlink_to(f"/etc/systemd/system/{unit.name}")
+            for phase in PHASES:
+                (results / "phase").write_text(phase)
+                booted = subprocess.run(
+                    ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-network"]
+                    + ["--console=pipe", "--link-journal=no", f"--directory={root}"],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
+                    timeout=BOOT_LIMIT_S,
+                )
+                output = results / f"{phase}.output"
+                said = output.read_text() if output.exists() else booted.stdout[-3000:] + booted.stderr[-3000:]
+                self.assertTrue(said.endswith(f"all of {phase} passed\n"), f"{suite}, {phase} boot:\n{said}")
+
+    def test_the_product_is_small(self):
+        sizes = {}
+        for package in PACKAGES.glob("*.deb"):
+            done = subprocess.run(
+                ["dpkg-deb", "-f", package, "Installed-Size"], capture_output=True, text=True, check=True
+            )
+            sizes[package.name.partition("_")[0]] = int(done.stdout)
+        self.assertLessEqual(sum(sizes[name] for name in PRODUCT), MOST_KIB, sizes)
+
+
+for name in SUITES:
+    setattr(Packages, f"test_{name}", lambda self, suite=name: self.check(suite))
+
+if __name__ == "__main__":
+    PACKAGES = pathlib.Path(os.environ.get("GPUCTL_PACKAGES") or "/nowhere")
+    if not list(PACKAGES.glob("*.deb")):
+        skip("no packages; scripts/package.sh --test makes them and runs this")
+    if os.geteuid() != 0:
+        skip("not root")
+    if absent := [tool for tool in TOOLS if shutil.which(tool) is None]:
+        skip(f"no {' and no '.join(absent)} here")
+    unittest.main(argv=sys.argv[:1], verbosity=2)
