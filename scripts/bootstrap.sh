@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a fresh Debian 12 machine for building gpuctl. Installs the Debian packages that are missing. If there is no
-# nvcc on PATH or in /usr/local/cuda, unpacks the CUDA compiler from its PyPI wheels into build/toolchain. Leaves alone
-# what is installed already. It can be run by itself; other scripts source it, and then it also provides build_tree.
+# nvcc on PATH or in /usr/local/cuda, unpacks the CUDA compiler from its PyPI wheels into build/toolchain. Says what it
+# installs, and asks on a terminal. Leaves alone what is installed already, systemd above all. It can be run by itself;
+# other scripts source it, and then it also provides build_tree.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -23,6 +24,33 @@ fail() { say "$*"; exit 1; }
 
 package_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
+# agree WHAT NAME...: says what is installed and, on a terminal, asks.
+agree() {
+  local what=$1 answer
+  shift
+  say "installing $what: $*"
+  [[ -t 0 && -t 2 ]] || return 0
+  read -r -p "${0##*/}: go on? [Y/n] " answer
+  [[ -z $answer || $answer == [Yy]* ]]
+}
+
+# beside_systemd NAME...: the names; those of systemd's packages with the version that is installed. A newer one would
+# upgrade systemd, which restarts services of the machine. What cannot be had in that version is left out.
+beside_systemd() {
+  local package version
+  version=$(dpkg-query -W -f='${Version}' libsystemd0 2>/dev/null || true)
+  for package in "$@"; do
+    if [[ -n $version && $package =~ ^(libsystemd-dev|systemd-container)$ ]]; then
+      if ! apt-cache madison "$package" | grep -F "| $version |" >/dev/null; then
+        say "going on without $package: it would upgrade systemd"
+        continue
+      fi
+      package+="=$version"
+    fi
+    printf '%s\n' "$package"
+  done
+}
+
 # install_packages NAME...: installs the packages that are missing. A normal user is told the command instead, and the
 # script ends.
 install_packages() {
@@ -35,25 +63,27 @@ install_packages() {
     printf '  sudo apt-get install -y --no-install-recommends %s\n' "${missing[*]}" >&2
     exit 1
   fi
-  say "installing ${missing[*]}"
+  agree "these packages of Debian" "${missing[@]}" || fail "nothing is installed"
   export DEBIAN_FRONTEND=noninteractive
   local quiet=(-qq -o Dpkg::Use-Pty=0)
   apt-get "${quiet[@]}" update >&2
-  apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
+  mapfile -t missing < <(beside_systemd "${missing[@]}")
+  ((${#missing[@]} == 0)) || apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
 }
 
 # install_tools: installs the tools that are missing, if possible. Only tests need them, and those are skipped without.
 install_tools() {
   local missing=() package
   for package in "${tools[@]}"; do package_installed "$package" || missing+=("$package"); done
-  if ((${#missing[@]})) && { ((EUID != 0)) || ! timeout 300 bash -c '
+  if ((${#missing[@]})) && { ((EUID != 0)) || ! agree "tools for tests" "${missing[@]}" || ! timeout 300 bash -c '
       export DEBIAN_FRONTEND=noninteractive
       apt-get -qq update && apt-get -qq install -y --no-install-recommends "$@"' install "${missing[@]}" >&2; }; then
     say "going on without ${missing[*]}"
   fi
   if ! command -v ruff >/dev/null && [[ ! -x $build/tools/bin/ruff ]]; then
-    timeout 120 python3 -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
-      --target "$build/tools" "ruff==$ruff_version" >&2 || say "going on without ruff"
+    { agree "from PyPI, into build/tools" "ruff $ruff_version" && timeout 120 python3 -m pip install --quiet \
+      --disable-pip-version-check --only-binary=:all: --target "$build/tools" "ruff==$ruff_version" >&2; } ||
+      say "going on without ruff"
   fi
 }
 
@@ -114,7 +144,8 @@ compiles_and_links() {
 fetch_toolkit() {
   local scratch=$build/toolchain.new
   python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
-  say "no nvcc here: fetching the CUDA compiler (100 MB) into ${toolchain#"$root"/}"
+  say "no nvcc here: the CUDA compiler (100 MB) is fetched into ${toolchain#"$root"/}"
+  agree "from PyPI" "${wheels[@]}" || fail "nothing is fetched"
   rm -rf "$scratch" && mkdir -p "$scratch/wheels" "$scratch/toolkit"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$scratch/wheels" \
     "${wheels[@]/%/==$wheel_version}" >&2

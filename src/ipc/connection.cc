@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "ipc/interface.h"
+
 namespace gpuctl::ipc {
 namespace {
 
@@ -54,8 +56,10 @@ std::string explain_connect(const std::string& path, int error) {
   if (error == ECONNREFUSED && ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode))
     return "cannot connect to " + path + ": it is not a socket";
   const std::string line = "cannot connect to " + path + ": " + errno_text(error);
-  if (error == ENOENT) return line + " (is gpuctld running?)";
-  if (error == ECONNREFUSED) return line + " (gpuctld has ended and left its socket behind)";
+  const std::string start =
+      "; to start it: " + (path == kDefaultSocket ? "systemctl start gpuctld.socket" : "gpuctld --socket " + path);
+  if (error == ENOENT) return line + " (is gpuctld running?)" + start;
+  if (error == ECONNREFUSED) return line + " (gpuctld has ended and left its socket behind)" + start;
   return line;
 }
 

@@ -189,7 +189,12 @@ TEST(Connection, SurplusDescriptorsAreClosed) {
 
 TEST(Connection, OpenNamesThePathAndTheCause) {
   EXPECT_EQ(Connection::open("/nonexistent/sock").error().message,
-            "cannot connect to /nonexistent/sock: No such file or directory (is gpuctld running?)");
+            "cannot connect to /nonexistent/sock: No such file or directory (is gpuctld running?); "
+            "to start it: gpuctld --socket /nonexistent/sock");
+  const auto as_installed = Connection::open("/run/gpuctld/io.gpuctl");
+  if (!as_installed) {
+    EXPECT_NE(as_installed.error().message.find("; to start it: systemctl start gpuctld.socket"), std::string::npos);
+  }
   EXPECT_EQ(Connection::open("").error().message, "the path of the socket is empty");
   EXPECT_NE(Connection::open(std::string(200, 'x')).error().message.find("longer than 107 bytes"), std::string::npos);
 }

@@ -116,7 +116,9 @@ TEST(CommandLineAlone, RewriteFailsInOneLine) {
 TEST(CommandLineAlone, UnreachableDaemonExitsWithThree) {
   const Ran ran = run({"list", "--socket", "/nonexistent/s"});
   EXPECT_EQ(ran.status, kExitUnreachable);
-  EXPECT_EQ(ran.err, "gpuctl: cannot connect to /nonexistent/s: No such file or directory (is gpuctld running?)\n");
+  EXPECT_EQ(ran.err,
+            "gpuctl: cannot connect to /nonexistent/s: No such file or directory (is gpuctld running?); "
+            "to start it: gpuctld --socket /nonexistent/s\n");
 }
 
 TEST_F(CommandLine, NonsenseFromTheDaemonExitsWithThree) {

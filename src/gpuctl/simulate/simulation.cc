@@ -38,7 +38,8 @@ void fill_timeline(const sched::Workload& workload, const sched::Outcome& outcom
 
 }  // namespace
 
-Result<PolicySummary> summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds) {
+Result<PolicySummary> summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds,
+                                const std::function<void(std::uint32_t)>& begin) {
   PolicySummary summary;
   summary.policy = policy;
   summary.seeds = seeds;
@@ -53,6 +54,7 @@ Result<PolicySummary> summarize(const sched::Workload& workload, const std::stri
   for (std::size_t a = 0; a < n; ++a) summary.applications[a].name = workload.applications[a].name;
 
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    begin(seed);
     const sched::Outcome outcome = simulate(workload, maker, seed, seed == 1);
     if (outcome.too_many)
       return fail("more than " + std::to_string(sched::kMostLaunches) +

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,8 +45,10 @@ struct PolicySummary {
   std::vector<std::vector<double>> timeline;  ///< [application][bucket]: share of the devices
 };
 
-/// `policy` was accepted by make_job_policy. Seeds are 1, 2, ... An error where there are too many launches.
-Result<PolicySummary> summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds);
+/// `policy` was accepted by make_job_policy. Seeds are 1, 2, ...; `begin` is called with each. An error where there are
+/// too many launches.
+Result<PolicySummary> summarize(const sched::Workload& workload, const std::string& policy, std::uint32_t seeds,
+                                const std::function<void(std::uint32_t)>& begin);
 
 boost::json::object to_json(const PolicySummary& summary);
 

@@ -14,6 +14,7 @@
 #include "gpuctl/profile/profile_file.h"
 #include "gpuctl/profile/profile_run.h"
 #include "gpuctl/profile/profile_table.h"
+#include "gpuctl/text/progress.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 
@@ -108,6 +109,7 @@ Outcome<Recorded> run_with_each(const std::vector<std::int64_t>& widths, std::in
   if (!slice) return slice.error();
   end_profile_on_signals();
   Recorded recorded;
+  std::int64_t begun = 0;
   for (const std::int64_t width : widths) {
     if (const auto limited = slice->limit(width); !limited) return limited.error();
     const std::string where = "with " + plural(width, "SM");
@@ -115,8 +117,13 @@ Outcome<Recorded> run_with_each(const std::vector<std::int64_t>& widths, std::in
       ++recorded.launches;
       builder.add(launch, width == widths.front());
     };
-    for (std::int64_t run = 0; run < runs; ++run)
+    for (std::int64_t run = 0; run < runs; ++run) {
+      // A line of its own: the program writes too.
+      if (is_watched(context.err))
+        context.err << "gpuctl: profile: run " << ++begun << " of " << runs * static_cast<std::int64_t>(widths.size())
+                    << ", " << where << '\n';
       if (const auto ran = run_recorded(context, slice->path(), where, take, recorded.lost); !ran) return ran.error();
+    }
   }
   if (recorded.launches == 0) return Failure{kExitRefused, "profile: no launch was recorded; nothing is written"};
   return recorded;

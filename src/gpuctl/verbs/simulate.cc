@@ -11,6 +11,7 @@
 #include "gpuctl/line/verb.h"
 #include "gpuctl/simulate/simulation.h"
 #include "gpuctl/simulate/workload_file.h"
+#include "gpuctl/text/progress.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 #include "ipc/codec.h"
@@ -95,10 +96,16 @@ Outcome<int> run(const SimulateOptions& options, Context& context) {
     return usage("--plot: " + options.plot + ": is the workload itself");
 
   std::vector<PolicySummary> summaries;
-  for (const std::string& policy : policies) {
-    auto summary = summarize(*workload, policy, seeds ? static_cast<std::uint32_t>(*seeds) : workload->seeds);
-    if (!summary) return usage(options.workload + ": " + policy + ": " + summary.error().message);
-    summaries.push_back(std::move(*summary));
+  {
+    Progress progress(context.err);
+    const std::uint32_t count = seeds ? static_cast<std::uint32_t>(*seeds) : workload->seeds;
+    for (const std::string& policy : policies) {
+      auto summary = summarize(*workload, policy, count, [&](std::uint32_t seed) {
+        progress.say("simulating " + policy + ": run " + std::to_string(seed) + " of " + std::to_string(count));
+      });
+      if (!summary) return usage(options.workload + ": " + policy + ": " + summary.error().message);
+      summaries.push_back(std::move(*summary));
+    }
   }
 
   if (!options.plot.empty()) {

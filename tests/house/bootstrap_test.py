@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What scripts/bootstrap.sh installs: it says so and, on a terminal, asks; it never upgrades systemd."""
+
+import os
+import pathlib
+import pty
+import subprocess
+import unittest
+
+BOOTSTRAP = pathlib.Path(__file__).resolve().parents[2] / "scripts/bootstrap.sh"
+# systemd 252.1 is installed. apt-get and apt-cache only say what they are asked.
+FAKES = """
+dpkg-query() { case "$*" in *libsystemd0*) printf 252.1 ;; *) return 1 ;; esac; }
+apt-cache() { printf 'libsystemd-dev | %s | somewhere\\n' "$AVAILABLE"; }
+apt-get() { printf 'apt-get %s\\n' "$*" >&2; }
+"""
+
+
+class Bootstrap(unittest.TestCase):
+    def bash(self, script, **more):
+        text = f"source {BOOTSTRAP}\n{FAKES}\n{script}"
+        return subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False, timeout=60, **more)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root installs")
+    def test_systemd_stays_as_it_is(self):
+        install = "install_packages libsystemd-dev meson"
+        same = self.bash(install, env={**os.environ, "AVAILABLE": "252.1"}, stdin=subprocess.DEVNULL)
+        self.assertIn("installing these packages of Debian: libsystemd-dev meson\n", same.stderr)
+        self.assertRegex(same.stderr, r"apt-get .*install .* libsystemd-dev=252\.1 meson\n")
+        newer = self.bash(install, env={**os.environ, "AVAILABLE": "252.2"}, stdin=subprocess.DEVNULL)
+        self.assertIn("going on without libsystemd-dev: it would upgrade systemd\n", newer.stderr)
+        self.assertRegex(newer.stderr, r"apt-get .*install .*-recommends meson\n")
+        self.assertEqual((same.returncode, newer.returncode), (0, 0))
+
+    def test_on_a_terminal_it_asks(self):
+        for answer, agreed in (("\n", True), ("y\n", True), ("n\n", False)):
+            ours, theirs = pty.openpty()
+            os.write(ours, answer.encode())
+            done = subprocess.run(
+                ["bash", "-c", f"source {BOOTSTRAP}; agree things a b && echo agreed"],
+                stdin=theirs,
+                stdout=subprocess.PIPE,
+                stderr=theirs,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            os.close(theirs)
+            said = os.read(ours, 4096).decode()
+            os.close(ours)
+            self.assertIn("installing things: a b", said)
+            self.assertIn("go on? [Y/n]", said)
+            self.assertEqual(done.stdout, "agreed\n" if agreed else "")
+
+
+if __name__ == "__main__":
+    unittest.main()
