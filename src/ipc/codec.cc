@@ -34,7 +34,9 @@ BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registe
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
 BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve,
   uid, key))
-BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults))
+BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults, config))
+BOOST_DESCRIBE_STRUCT(WantedSlice, (), (path, settings))
+BOOST_DESCRIBE_STRUCT(SliceDifference, (), (path, before, after, clients))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))
 BOOST_DESCRIBE_STRUCT(Fairness, (), (slice, seconds, programs, bursts, antt, dntt, stp, worst, launches, launch_antt,
   launch_dntt, launch_worst))
@@ -67,6 +69,9 @@ json::value value_of(double number) {
 }
 json::value value_of(bool boolean) {
   return boolean;
+}
+json::value value_of(const SliceSettings& settings) {
+  return to_json(settings);
 }
 template <class T>
 json::value value_of(const std::vector<T>& list) {
@@ -115,6 +120,13 @@ void get(Fields& fields, std::string_view name, std::optional<bool>& boolean) {
 void get(Fields& fields, std::string_view name, std::optional<std::string>& text) {
   text = fields.maybe_text(name);
 }
+void get(Fields& fields, std::string_view name, SliceSettings& settings) {
+  Fields nested = fields.object(name);
+  read(nested, settings);
+}
+void get(Fields& fields, std::string_view name, std::optional<SliceSettings>& settings) {
+  if (fields.has(name)) get(fields, name, settings.emplace());
+}
 template <class T>
 void get(Fields& fields, std::string_view name, std::vector<T>& list) {
   list = read_list<T>(fields, name);
@@ -154,11 +166,24 @@ GPUCTL_CODEC(Kernel)
 GPUCTL_CODEC(KernelPoint)
 GPUCTL_CODEC(KernelDurations)
 GPUCTL_CODEC(Status)
+GPUCTL_CODEC(SliceDifference)
 GPUCTL_CODEC(EndedClient)
 GPUCTL_CODEC(Fairness)
 GPUCTL_CODEC(Snapshot)
 GPUCTL_CODEC(Launch)
 #undef GPUCTL_CODEC
+
+json::object to_json(const WantedSlice& slice) {
+  return write_members(slice);
+}
+/// Only calls have it.
+void read(Fields& fields, WantedSlice& slice) {
+  slice.path = fields.text("path");
+  Fields settings = fields.object("settings");
+  read(settings, slice.settings);
+  settings.refuse_unknown();
+  fields.refuse_unknown();
+}
 
 json::object to_json(const ProfileInput& input) {
   return write_members(input);

@@ -87,6 +87,10 @@ const json::array* Fields::need_array(std::string_view name) {
   return value->if_array();
 }
 
+bool Fields::has(std::string_view name) {
+  return find(name) != nullptr;
+}
+
 std::optional<std::string> Fields::maybe_text(std::string_view name) {
   const json::value* value = find(name);
   if (value == nullptr) return std::nullopt;

@@ -50,6 +50,9 @@ class Fields {
   /// Empty if absent or null.
   std::vector<std::int64_t> maybe_integers(std::string_view name, std::int64_t least, std::int64_t greatest);
 
+  /// Whether the field is there and not null.
+  bool has(std::string_view name);
+
   /// A field of this object that no getter asked for becomes a problem. For calls; replies may gain fields.
   void refuse_unknown();
 

@@ -151,7 +151,22 @@ struct Status {
   std::int64_t clients = 0;
   std::int64_t uptime_s = 0;
   std::vector<std::string> notes;
-  std::int64_t faults = 0;  ///< since the daemon started
+  std::int64_t faults = 0;            ///< since the daemon started
+  std::optional<std::string> config;  ///< absolute path of the configuration that it reads; absent: none
+};
+
+/// A slice as ApplySlices is to make it. Settings that are absent get their default, but for its owner.
+struct WantedSlice {
+  std::string path;
+  SliceSettings settings;
+};
+
+/// What ApplySlices changed, or would change, of a slice.
+struct SliceDifference {
+  std::string path;
+  std::optional<SliceSettings> before;  ///< absent: it is created
+  std::optional<SliceSettings> after;   ///< absent: it is deleted
+  std::int64_t clients = 0;             ///< programs in it and below it
 };
 
 /// What Kill did to a program.

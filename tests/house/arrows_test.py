@@ -20,8 +20,9 @@ MAY_INCLUDE = {
     "softgpu": {"ptx"},
     "libgpuslice": {"ptx", "ipc"},
     "gpuslice-compile": {"ptx", "ipc", "libgpuslice"},
-    "gpuctld": {"ipc", "sched"},
-    "gpuctl": {"ptx", "ipc", "sched"},
+    "slicefile": {"sched"},
+    "gpuctld": {"ipc", "sched", "slicefile"},
+    "gpuctl": {"ptx", "ipc", "sched", "slicefile"},
     "gpuslice-nvcc": set(),
     "slurm": {"ipc", "gpuctl"},
 }

@@ -10,6 +10,8 @@ constexpr std::array kVerbs{
          declare_create_slice},
     Verb{"delete-slice", "Delete a slice that is not in use", "gpuctl delete-slice ls", declare_delete_slice},
     Verb{"set", "Change a slice, also while its kernels run", "gpuctl set batch max=40 weight=50", declare_set},
+    Verb{"apply", "Make all slices as a file says", "gpuctl apply slices.toml --dry-run", declare_apply},
+    Verb{"save", "Keep slices for the next boot", "gpuctl save batch", declare_save},
     Verb{"list", "List the slices as a tree", "gpuctl list", declare_list},
     Verb{"show", "Show one slice and the programs in it", "gpuctl show batch", declare_show},
     Verb{"run", "Run a program in a slice", "gpuctl run --slice batch python3 train.py --epochs 3", declare_run},

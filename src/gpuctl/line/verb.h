@@ -39,6 +39,8 @@ std::span<const Verb> verbs();
 Action declare_create_slice(Arguments& arguments);
 Action declare_delete_slice(Arguments& arguments);
 Action declare_set(Arguments& arguments);
+Action declare_apply(Arguments& arguments);
+Action declare_save(Arguments& arguments);
 Action declare_list(Arguments& arguments);
 Action declare_show(Arguments& arguments);
 Action declare_run(Arguments& arguments);

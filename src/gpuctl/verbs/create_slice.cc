@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/save_slices.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 
@@ -10,6 +11,7 @@ namespace gpuctl::cli {
 Action declare_create_slice(Arguments& arguments) {
   struct Options {
     std::string name;
+    bool persist = false;
     std::vector<std::string> values = std::vector<std::string>(setting_options().size());
   };
   auto options = std::make_shared<Options>();
@@ -20,6 +22,7 @@ Action declare_create_slice(Arguments& arguments) {
     given.push_back(
         arguments.add("--" + std::string(setting.option), options->values[i], setting.help).value(setting.argument));
   }
+  arguments.add_flag("--persist", options->persist, "Keep it for the next boot too, as gpuctl save does");
   arguments.footer(policy_help());
 
   return [options, given](Context& context) -> Outcome<int> {
@@ -35,6 +38,11 @@ Action declare_create_slice(Arguments& arguments) {
     }
     const auto reply = change(context, "CreateSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
+    if (options->persist) {
+      const auto saved = save_slices(context, *path, "");
+      if (!saved)
+        return Failure{saved.error().exit_status, "the slice is made, but not kept: " + saved.error().message};
+    }
     if (context.json) print_json(context, *reply);
     return kExitOk;
   };

@@ -7,39 +7,26 @@
 
 #include <toml++/toml.h>
 
-#include "base/limit_text.h"
-#include "base/regular_file.h"
-#include "gpuctld/config/config_values.h"
 #include "gpuctld/config/daemon_keys.h"
 #include "gpuctld/config/former_keys.h"
-#include "sched/apply_change.h"
-#include "sched/policy.h"
+#include "slicefile/tables.h"
 
 namespace gpuctl::daemon {
 
 namespace {
 
-constexpr std::size_t kMostConfigBytes = 16u << 20;  // of a file; a thousand slices take a hundredth
-
-/// The names of a table's rows: "a, b, c".
-std::string names_of(const auto& rows) {
-  std::string names;
-  for (const auto& row : rows) names.append(names.empty() ? "" : ", ").append(row.name);
-  return names;
-}
-
 /// Reads one file into a config that may already hold the values of earlier files.
-class Reader : public ConfigValues {
+class Reader : public slicefile::SliceTables {
  public:
   Reader(std::string file, Accepted accepted, ConfigOutcome& outcome)
-      : ConfigValues(std::move(file), outcome.problems), accepted_(accepted), outcome_(outcome) {}
+      : SliceTables(std::move(file), outcome.problems, outcome.config.slices), accepted_(accepted), outcome_(outcome) {}
 
   void read(const toml::table& root) {
     for (const auto& [key, value] : root) {
       if (key == "daemon")
         each(key, value, [&](auto& k, auto& v) { daemon_key(k, v); });
       else if (key == "slice")
-        each(key, value, [&](auto& k, auto& v) { slice_table(k, v); });
+        tables(key, value);
       else if (key == "lab")
         lab_table(key, value);
       else if (key == "device")
@@ -50,14 +37,6 @@ class Reader : public ConfigValues {
   }
 
  private:
-  template <class Visit>
-  void each(const toml::key& key, const toml::node& node, Visit visit) {
-    if (const toml::table* table = node.as_table())
-      for (const auto& [k, v] : *table) visit(k, v);
-    else
-      problem(node.source(), key.str(), "must be a table: [" + std::string(key.str()) + "]");
-  }
-
   void daemon_key(const toml::key& key, const toml::node& node) {
     const auto former = std::ranges::find(kFormerKeys, std::string_view(key.str()), &FormerKey::name);
     if (former == kFormerKeys.end()) return one_key("daemon.", kDaemonKeys, key, node);
@@ -76,7 +55,7 @@ class Reader : public ConfigValues {
   void one_key(const std::string& prefix, const auto& keys, const toml::key& key, const toml::node& node) {
     const std::string field = prefix + std::string(key.str());
     const auto known = std::ranges::find(keys, std::string_view(key.str()), &DaemonKey::name);
-    if (known == keys.end()) return problem(key.source(), field, "unknown key; known: " + names_of(keys));
+    if (known == keys.end()) return problem(key.source(), field, "unknown key; known: " + slicefile::names_of(keys));
     DaemonOptions& options = outcome_.config.daemon;
     std::visit([&](auto member) { daemon_value(*known, field, node, options.*member); }, known->member);
   }
@@ -156,68 +135,13 @@ class Reader : public ConfigValues {
     }
   }
 
-  void slice_table(const toml::key& key, const toml::node& node) {
-    const std::string path(key.str());
-    const std::string prefix = "slice.\"" + path + "\"";
-    const toml::table* table = node.as_table();
-    if (table == nullptr) return problem(node.source(), prefix, "must be a table: [" + prefix + "]");
-    auto& slices = outcome_.config.slices;
-    auto slice = std::find_if(slices.begin(), slices.end(), [&](const auto& s) { return s.path == path; });
-    if (slice == slices.end()) slice = slices.insert(slices.end(), ConfiguredSlice{path, {}, {}, {}});
-    slice->where = where(key.source());
-    for (const auto& [k, v] : *table) {
-      slice_key(prefix, k, v, slice->change);
-      slice->where_of[std::string(k.str())] = where(v.source());
-    }
-    check(prefix, *slice);
-  }
-
-  void slice_key(const std::string& prefix, const toml::key& key, const toml::node& node, sched::SliceChange& change) {
-    const std::string field = prefix + "." + std::string(key.str());
-    const auto setting = std::ranges::find(kSliceSettings, std::string_view(key.str()), &SliceSetting::name);
-    if (setting == kSliceSettings.end())
-      return problem(key.source(), field, "unknown key; known: " + names_of(kSliceSettings));
-    drop(*setting, change);
-    if (setting->text != nullptr)
-      change.*setting->text = text(field, node);
-    else if (setting->lifted != nullptr && lifts_limit(node.value_or(std::string_view())))
-      change.*setting->lifted = true;
-    else
-      change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)
-                                : setting->kind == SettingKind::group ? group(field, node)
-                                : setting->kind == SettingKind::bytes ? bytes(field, node)
-                                : setting->lifted != nullptr
-                                    ? integer(field, node, R"(must be a whole number, or "none")")
-                                    : integer(field, node);
-  }
-
-  /// Finds what is wrong whatever the rest of the tree and the GPU are.
-  void check(const std::string& prefix, const ConfiguredSlice& slice) {
-    sched::Slice fresh;
-    fresh.policy = &sched::policies().front();
-    if (slice.path == "/") fresh.reserve = {};
-    const auto result = sched::apply_change(fresh, slice.change);
-    if (result) return;
-    const auto found = slice.where_of.find(result.error().field);
-    outcome_.problems.push_back((found == slice.where_of.end() ? slice.where : found->second) + ": " + prefix + "." +
-                                result.error().message());
-  }
-
   Accepted accepted_;
   ConfigOutcome& outcome_;
 };
 
 void read_file(const std::string& file, Accepted accepted, ConfigOutcome& outcome) {
-  const auto content = read_regular_file(file, kMostConfigBytes);
-  if (!content) return outcome.problems.push_back(content.error().message);
   Reader reader(file, accepted, outcome);
-  try {
-    reader.read(toml::parse(*content, file));
-  } catch (const toml::parse_error& error) {
-    std::string reason(error.description());
-    std::replace(reason.begin(), reason.end(), '\n', ' ');
-    reader.problem(error.source(), "syntax", reason);
-  }
+  slicefile::parse(file, reader, [&](const toml::table& root) { reader.read(root); });
 }
 
 }  // namespace

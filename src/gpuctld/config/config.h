@@ -3,12 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sched/slice.h"
+#include "slicefile/configured_slice.h"
 
 namespace gpuctl::daemon {
 
@@ -66,12 +65,7 @@ struct DeviceSelector {
   std::string where;  ///< "file:line:column"
 };
 
-struct ConfiguredSlice {
-  std::string path;
-  sched::SliceChange change;
-  std::string where;                            ///< the place of the table
-  std::map<std::string, std::string> where_of;  ///< the place of each key, by the name of its field
-};
+using slicefile::ConfiguredSlice;
 
 struct Config {
   DaemonOptions daemon;

@@ -82,12 +82,14 @@ class Manager {
   void change_tree(sched::SliceTree tree) { change(std::move(tree), scheduler_.options()); }
   void change(sched::SliceTree tree, const DaemonOptions& daemon);
   void log_unfit();
+  std::vector<std::string> limits_beyond_gpus(const std::string& path) const;
 
-  // manager_varlink.cc, manager_clients.cc, manager_end.cc
+  // manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
   Answer create_slice(Session& session, ipc::Fields& fields);
   Answer delete_slice(Session& session, ipc::Fields& fields);
   Answer set_slice(Session& session, ipc::Fields& fields);
+  Answer apply_slices(Session& session, ipc::Fields& fields);
   Answer list_slices(Session& session, ipc::Fields& fields);
   Answer get_slice(Session& session, ipc::Fields& fields);
   Answer list_clients(Session& session, ipc::Fields& fields);

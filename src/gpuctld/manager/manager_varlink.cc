@@ -1,6 +1,7 @@
 // The methods of io.gpuctl; those about programs are in manager_clients.cc and manager_end.cc.
 // Protocol only: the work is done in manager.cc and scheduler.cc.
 #include <algorithm>
+#include <filesystem>
 
 #include "gpuctld/budgets/monitor_pace.h"
 #include "gpuctld/clock.h"
@@ -26,7 +27,8 @@ constexpr double kCostOfMemory = 0.1;
 
 double cost_of(std::string_view method) {
   if (method == "TeachKernel") return kCostOfTeaching;
-  if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice") return kCostOfTree;
+  if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices")
+    return kCostOfTree;
   if (method == "Attach" || method == "ServeMps" || method == "GetMpsPercentage" || method == "SetHint" ||
       method == "ReportFault" || method == "Kill")
     return kCostOfDecision;
@@ -76,6 +78,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"CreateSlice", &Manager::create_slice},
       {"DeleteSlice", &Manager::delete_slice},
       {"SetSlice", &Manager::set_slice},
+      {"ApplySlices", &Manager::apply_slices},
       {"ListSlices", &Manager::list_slices},
       {"GetSlice", &Manager::get_slice},
       {"ListClients", &Manager::list_clients},
@@ -146,6 +149,7 @@ Answer Manager::changed(boost::json::object reply, const std::string& path) cons
   for (const std::string& line : scheduler_.isolation_lags(path)) notes.emplace_back(line);
   const sched::Slice* slice = scheduler_.tree().find(path);
   if (const auto line = why_not_isolated(); line && slice != nullptr && slice->isolated) notes.emplace_back(*line);
+  for (const std::string& line : limits_beyond_gpus(path)) notes.emplace_back(line);
   if (const std::string* problem = kept_.problem()) notes.emplace_back(ipc::to_utf8(*problem));
   if (!notes.empty()) reply["notes"] = std::move(notes);
   return success(std::move(reply));
@@ -170,6 +174,23 @@ std::optional<std::string> Manager::about_server_turns() const {
   if (servers_.empty())
     return what + "as long as the driver has it, since gpuctld did not start this MPS (manage_mps of [lab])";
   return what + turns(servers_.work());
+}
+
+/// Limits of the slice that no GPU reaches.
+std::vector<std::string> Manager::limits_beyond_gpus(const std::string& path) const {
+  std::vector<std::string> lines;
+  const sched::Slice* slice = scheduler_.tree().find(path);
+  if (slice == nullptr || path == "/") return lines;
+  const auto& gpus = scheduler_.devices();
+  const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;
+  const std::uint64_t memory = std::ranges::max(gpus, {}, &Gpu::memory_bytes).memory_bytes;
+  if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)
+    lines.push_back("max " + std::to_string(slice->max.count) + " limits nothing: no GPU here has more than " +
+                    std::to_string(sms) + " SMs");
+  if (slice->memory_max && *slice->memory_max > memory)
+    lines.push_back("memory_max " + std::to_string(*slice->memory_max) + " limits nothing: no GPU here has more than " +
+                    std::to_string(memory) + " bytes");
+  return lines;
 }
 
 boost::json::object Manager::slice_now(const std::string& path) const {
@@ -201,6 +222,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.clients = static_cast<std::int64_t>(attached_.size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = ends_.faults().total();
+  if (!options_.config_file.empty()) status.config = std::filesystem::absolute(options_.config_file).string();
   status.notes = options_.notes;
   for (std::string& problem : kept_.problems()) status.notes.push_back(std::move(problem));
   for (std::string& line : scheduler_.unfit_reserves()) status.notes.push_back(std::move(line));

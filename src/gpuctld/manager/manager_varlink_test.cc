@@ -42,6 +42,17 @@ TEST_F(ManagerTest, WrongCallsAreNamedErrorsAndChangeNothing) {
   EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
+TEST_F(ManagerTest, LimitsThatNoGpuReachesAreNoted) {
+  const auto made =
+      call("CreateSlice", {{"path", "x"}, {"settings", {{"max", 500}, {"memory_max", std::int64_t{1} << 40}}}});
+  EXPECT_EQ(made.error, "");
+  EXPECT_EQ(json::serialize(made.parameters.at("notes")),
+            R"(["max 500 limits nothing: no GPU here has more than 132 SMs",)"
+            R"("memory_max 1099511627776 limits nothing: no GPU here has more than 1073741824 bytes"])");
+  const auto set = call("SetSlice", {{"path", "x"}, {"settings", {{"max", 132}, {"memory_max", 1 << 30}}}});
+  EXPECT_FALSE(set.parameters.contains("notes"));
+}
+
 TEST_F(ManagerTest, MonitorStreamsUntilTheConnectionCloses) {
   auto connection = connect();
   ipc::Call monitor{.method = "io.gpuctl.Monitor", .parameters = {{"interval_ms", 100}}, .more = true};

@@ -32,6 +32,7 @@ PARAMETERS = {
     "CreateSlice": ("path", "settings"),
     "SetSlice": ("path", "settings"),
     "DeleteSlice": ("path",),
+    "ApplySlices": ("slices", "dry_run"),
     "GetSlice": ("path",),
     "Explain": ("pid",),
     "ForgetKernels": ("uid",),

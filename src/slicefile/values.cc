@@ -1,4 +1,4 @@
-#include "gpuctld/config/config_values.h"
+#include "slicefile/values.h"
 
 #include <grp.h>
 #include <pwd.h>
@@ -6,7 +6,7 @@
 #include "base/limit_text.h"
 #include "sched/slice.h"
 
-namespace gpuctl::daemon {
+namespace gpuctl::slicefile {
 
 namespace {
 
@@ -22,51 +22,51 @@ std::optional<std::int64_t> group_id(const std::string& name) {
 
 }  // namespace
 
-void ConfigValues::problem(const toml::source_region& source, std::string_view field, std::string_view reason) {
+void Values::problem(const toml::source_region& source, std::string_view field, std::string_view reason) {
   problems_.push_back(where(source) + ": " + std::string(field) + ": " + std::string(reason));
 }
 
-std::string ConfigValues::where(const toml::source_region& source) const {
+std::string Values::where(const toml::source_region& source) const {
   return file_ + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
 }
 
-std::optional<std::int64_t> ConfigValues::integer(const std::string& field, const toml::node& node,
-                                                  std::string_view otherwise) {
+std::optional<std::int64_t> Values::integer(const std::string& field, const toml::node& node,
+                                            std::string_view otherwise) {
   if (const auto value = node.value_exact<std::int64_t>()) return value;
   problem(node.source(), field, otherwise);
   return std::nullopt;
 }
 
-std::optional<std::string> ConfigValues::text(const std::string& field, const toml::node& node) {
+std::optional<std::string> Values::text(const std::string& field, const toml::node& node) {
   if (auto value = node.value_exact<std::string>()) return value;
   problem(node.source(), field, "must be a string");
   return std::nullopt;
 }
 
-std::optional<std::int64_t> ConfigValues::bytes(const std::string& field, const toml::node& node) {
+std::optional<std::int64_t> Values::bytes(const std::string& field, const toml::node& node) {
   if (const auto number = node.value_exact<std::int64_t>()) return number;
   const auto size = parse_size(node.value_or(std::string_view()));
   if (!size) problem(node.source(), field, R"(must be bytes, a size such as "16G", or "none")");
   return size;
 }
 
-void ConfigValues::boolean(const std::string& field, const toml::node& node, bool& result) {
+void Values::boolean(const std::string& field, const toml::node& node, bool& result) {
   if (const auto value = node.value_exact<bool>())
     result = *value;
   else
     problem(node.source(), field, "must be true or false");
 }
 
-std::optional<std::int64_t> ConfigValues::user(const std::string& field, const toml::node& node) {
+std::optional<std::int64_t> Values::user(const std::string& field, const toml::node& node) {
   return id(field, node, user_id);
 }
 
-std::optional<std::int64_t> ConfigValues::group(const std::string& field, const toml::node& node) {
+std::optional<std::int64_t> Values::group(const std::string& field, const toml::node& node) {
   return id(field, node, group_id);
 }
 
-std::optional<std::int64_t> ConfigValues::id(const std::string& field, const toml::node& node,
-                                             std::optional<std::int64_t> (*look_up)(const std::string&)) {
+std::optional<std::int64_t> Values::id(const std::string& field, const toml::node& node,
+                                       std::optional<std::int64_t> (*look_up)(const std::string&)) {
   if (const auto number = node.value_exact<std::int64_t>()) {
     if (*number >= 0 && *number < sched::kNobody) return number;
     problem(node.source(), field, "is not an id");
@@ -79,4 +79,4 @@ std::optional<std::int64_t> ConfigValues::id(const std::string& field, const tom
   return found;
 }
 
-}  // namespace gpuctl::daemon
+}  // namespace gpuctl::slicefile

@@ -5,19 +5,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <toml++/toml.h>
 
-namespace gpuctl::daemon {
+namespace gpuctl::slicefile {
 
-class ConfigValues {
+class Values {
  public:
   /// Adds the problems in `file` to `problems`, which must outlive this object.
-  ConfigValues(std::string file, std::vector<std::string>& problems) : file_(std::move(file)), problems_(problems) {}
+  Values(std::string file, std::vector<std::string>& problems) : file_(std::move(file)), problems_(problems) {}
 
   /// Adds "file:line:column: field: reason".
   void problem(const toml::source_region& source, std::string_view field, std::string_view reason);
+  void problem(std::string line) { problems_.push_back(std::move(line)); }
 
  protected:
   std::string where(const toml::source_region& source) const;
@@ -55,4 +57,4 @@ class ConfigValues {
   std::vector<std::string>& problems_;
 };
 
-}  // namespace gpuctl::daemon
+}  // namespace gpuctl::slicefile

@@ -1,0 +1,79 @@
+#include "gpuctl/line/save_slices.h"
+
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "gpuctl/line/daemon.h"
+#include "sched/slices.h"
+#include "slicefile/drop_in.h"
+#include "slicefile/slice_file.h"
+
+namespace gpuctl::cli {
+namespace {
+
+/// Every setting, so that nothing in an earlier file remains in force. Of the root those that can be set there.
+ipc::SliceSettings settings_of(const ipc::Slice& slice) {
+  ipc::SliceSettings settings;
+#define GPUCTL_ALWAYS(name, ...) settings.name = slice.name;
+#define GPUCTL_LIMIT(name, lift, ...) \
+  settings.name = slice.name;         \
+  settings.lift = !slice.name;
+  GPUCTL_SLICE_SETTINGS(GPUCTL_ALWAYS, GPUCTL_ALWAYS, GPUCTL_LIMIT)
+#undef GPUCTL_ALWAYS
+#undef GPUCTL_LIMIT
+  for (const SliceSetting& setting : kSliceSettings)
+    if (slice.path == "/" && !setting.on_root) drop(setting, settings);
+  // In a file that no group owns a slice is said by leaving it out.
+  if (settings.owner_gid == kNoGroup) settings.owner_gid.reset();
+  return settings;
+}
+
+/// Why the daemon would not read the drop-ins of `config`; empty if it does.
+Outcome<void> reads(const Context& context, const std::string& config) {
+  const auto reply = ask(context, "GetStatus");
+  if (!reply) return reply.error();
+  const auto status = decode(ipc::from_json<ipc::Status>(*reply));
+  if (!status) return status.error();
+  if (status->config == config) return {};
+  const std::string daemon = "gpuctld at " + context.socket;
+  if (!status->config) return usage(daemon + " reads no configuration; start it with --config FILE");
+  return usage(daemon + " reads " + printable(*status->config) + "; name that file with --config");
+}
+
+}  // namespace
+
+Outcome<SavedSlices> save_slices(const Context& context, const std::string& path, std::string config) {
+  config = config.empty() ? GPUCTL_CONFIG_FILE : std::filesystem::absolute(config).lexically_normal().string();
+  if (const auto read = reads(context, config); !read) return read.error();
+  const auto reply = ask(context, "ListSlices");
+  if (!reply) return reply.error();
+  const auto slices =
+      decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::Slice>(fields, "slices"); });
+  if (!slices) return slices.error();
+  if (!path.empty() && std::ranges::find(*slices, path, &ipc::Slice::path) == slices->end())
+    return Failure{kExitRefused, "there is no slice '" + path + "'"};
+
+  const std::string directory = config + ".d";
+  SavedSlices saved;
+  for (const ipc::Slice& slice : *slices) {
+    if (!path.empty() && (slice.path == "/" ? path != "/" : !sched::in_or_below(path, slice.path))) continue;
+    const std::string file = slicefile::drop_in_file(directory, slice.path);
+    if (const auto written = slicefile::write_drop_in(file, slicefile::table_text(slice.path, settings_of(slice)));
+        !written)
+      return Failure{kExitRefused, written.error().message};
+    saved.written.push_back(file);
+  }
+  if (!path.empty()) return saved;
+  for (const std::string& file : slicefile::saved_drop_ins(directory)) {
+    if (std::ranges::find(saved.written, file) != saved.written.end()) continue;
+    if (::unlink(file.c_str()) != 0)
+      return Failure{kExitRefused, file + ": cannot be removed: " + std::strerror(errno)};
+    saved.removed.push_back(file);
+  }
+  return saved;
+}
+
+}  // namespace gpuctl::cli

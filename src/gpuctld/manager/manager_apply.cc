@@ -1,0 +1,93 @@
+// ApplySlices: the whole tree at once, as `gpuctl apply` wants it.
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
+#include "gpuctld/protocol/convert.h"
+#include "ipc/codec.h"
+#include "sched/slices.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+using WantedTree = std::map<std::string, ipc::SliceSettings, sched::PathLess>;
+
+/// The defaults in place of what is absent. Nothing is known of an owner: a slice that exists keeps its own.
+void complete(ipc::SliceSettings& settings) {
+  for (const SliceSetting& setting : kSliceSettings) {
+    if (is_given(setting, settings) || setting.kind == SettingKind::user || setting.kind == SettingKind::group)
+      continue;
+    if (setting.lifted != nullptr)
+      settings.*setting.lifted = true;
+    else if (setting.text != nullptr)
+      settings.*setting.text = setting.text_default;
+    else
+      settings.*setting.number = setting.number_default;
+  }
+}
+
+WantedTree read_tree(ipc::Fields& fields) {
+  WantedTree wanted;
+  for (ipc::WantedSlice& slice : ipc::read_list<ipc::WantedSlice>(fields, "slices")) {
+    if (slice.path != "/") complete(slice.settings);
+    if (!wanted.emplace(slice.path, std::move(slice.settings)).second)
+      fields.complain("slices", "names slice '" + slice.path + "' twice");
+  }
+  return wanted;
+}
+
+/// Deletes what is not wanted, the deepest slices first, and makes or changes the rest.
+sched::SliceResult<void> apply(const WantedTree& wanted, const sched::Caller& caller,
+                               const std::function<std::size_t(std::string_view)>& clients_in, sched::SliceTree& tree) {
+  for (const auto& [path, settings] : wanted)
+    if (const auto above = sched::parent_path(path); path != "/" && above != "/" && !wanted.contains(above))
+      return sched::SliceError{
+          .code = sched::SliceError::Code::no_such_slice, .path = std::string(above), .field = {}, .reason = {}};
+  std::vector<std::string> gone;
+  for (const auto& [path, slice] : tree.slices())
+    if (path != "/" && !wanted.contains(path)) gone.push_back(path);
+  for (const std::string& path : std::views::reverse(gone))
+    if (auto removed = tree.remove(path, clients_in(path), caller); !removed) return removed;
+  std::vector<sched::SliceTree::Edit> edits;
+  for (const auto& [path, settings] : wanted) edits.push_back({path, &settings});
+  std::size_t at = 0;
+  return tree.apply(edits, caller, tree.capacity(), at);
+}
+
+}  // namespace
+
+Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
+  const WantedTree wanted = read_tree(fields);
+  const bool dry_run = fields.maybe_boolean("dry_run").value_or(false);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const sched::SliceTree& now = scheduler_.tree();
+  sched::SliceTree tree = now;
+  const auto clients_in = [this](std::string_view path) { return scheduler_.clients_in(path); };
+  if (const auto applied = apply(wanted, caller(session), clients_in, tree); !applied) return refuse(applied.error());
+
+  std::vector<ipc::SliceDifference> changes;
+  const auto note = [&](const std::string& path, std::optional<ipc::SliceSettings> before,
+                        std::optional<ipc::SliceSettings> after) {
+    if (before == after) return;
+    std::size_t clients = 0;
+    for (const auto& [other, slice] : now.slices())
+      if (sched::in_or_below(other, path)) clients += clients_in(other);
+    changes.push_back({path, std::move(before), std::move(after), static_cast<std::int64_t>(clients)});
+  };
+  for (const auto& [path, slice] : now.slices())
+    if (tree.find(path) == nullptr) note(path, to_settings(slice), std::nullopt);
+  for (const auto& [path, slice] : tree.slices()) {
+    const sched::Slice* before = now.find(path);
+    note(path, before == nullptr ? std::nullopt : std::optional(to_settings(*before)), to_settings(slice));
+  }
+  boost::json::object reply{{"changes", ipc::to_json(changes)}};
+  if (dry_run) return success(std::move(reply));
+  if (!changes.empty()) change_tree(std::move(tree));
+  return changed(std::move(reply), {});
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,85 @@
+// ApplySlices: all or nothing, and what is said of it beforehand.
+#include "gpuctld/testing/manager_fixture.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+class ApplySlices : public ManagerTest {
+ protected:
+  ipc::Reply apply(json::array slices, bool dry_run = false) {
+    json::object parameters{{"slices", std::move(slices)}};
+    if (dry_run) parameters["dry_run"] = true;
+    return call("ApplySlices", std::move(parameters));
+  }
+  static json::object wanted(const std::string& path, json::object settings = {}) {
+    return {{"path", path}, {"settings", std::move(settings)}};
+  }
+  std::vector<std::string> paths() {
+    std::vector<std::string> result;
+    for (const auto& slice : call("ListSlices").parameters.at("slices").as_array())
+      result.emplace_back(slice.at("path").as_string());
+    return result;
+  }
+  using Paths = std::vector<std::string>;
+};
+
+TEST_F(ApplySlices, MakesTheTreeAndSaysWhatChanged) {
+  create("goes", {});
+  create("goes/below", {});
+  create("stays", {{"weight", 7}, {"max", 5}});
+  const json::array tree{wanted("new", {{"reserve", 4}}), wanted("new/below", {{"reserve", 2}}),
+                         wanted("stays", {{"weight", 9}})};
+  for (const bool dry_run : {true, false}) {
+    const auto reply = apply(tree, dry_run);
+    EXPECT_EQ(reply.error, "");
+    const auto& changes = reply.parameters.at("changes").as_array();
+    ASSERT_EQ(changes.size(), 5u);
+    const auto change_of = [&](const std::string& path) {
+      return std::ranges::find_if(changes, [&](const auto& change) { return change.at("path").as_string() == path; })
+          ->as_object();
+    };
+    EXPECT_FALSE(change_of("goes/below").contains("after"));
+    EXPECT_FALSE(change_of("new").contains("before"));
+    EXPECT_EQ(change_of("stays").at("before").at("max"), 5);
+    EXPECT_EQ(change_of("stays").at("after").at("max_unlimited"), true);  // what the tree does not say is the default
+    EXPECT_EQ(change_of("stays").at("after").at("weight"), 9);
+    EXPECT_EQ(paths(),
+              dry_run ? Paths({"/", "goes", "goes/below", "stays"}) : Paths({"/", "new", "new/below", "stays"}));
+  }
+  EXPECT_TRUE(apply(tree).parameters.at("changes").as_array().empty());
+}
+
+TEST_F(ApplySlices, ASliceWithProgramsIsNotDeletedAndThenNothingIsDone) {
+  create("busy", {});
+  FakeProgram program(connect(), "busy");
+  const auto reply = apply({wanted("new")});
+  EXPECT_EQ(reply.error, "io.gpuctl.SliceBusy");
+  EXPECT_EQ(reply.parameters.at("clients"), 1);
+  EXPECT_EQ(paths(), Paths({"/", "busy"}));
+  const auto changed = apply({wanted("busy", {{"weight", 3}})}, true);
+  EXPECT_EQ(changed.parameters.at("changes").at(0).at("clients"), 1);
+}
+
+TEST_F(ApplySlices, OneMistakeAndNothingIsDone) {
+  create("old", {});
+  EXPECT_EQ(apply({wanted("a"), wanted("b", {{"weight", 0}})}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(apply({wanted("a", {{"reserve", 100}}), wanted("b", {{"reserve", 100}})}).error,
+            "io.gpuctl.ReserveDoesNotFit");
+  EXPECT_EQ(apply({wanted("a/b"), wanted("old")}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(apply({wanted("a"), wanted("a")}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(apply({wanted("a", {{"weigth", 1}})}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(apply({wanted("/", {{"reserve", 1}})}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(paths(), Paths({"/", "old"}));
+}
+
+TEST_F(ApplySlices, SlicesExchangeReservesAndKeepTheirOwners) {
+  create("a", {{"reserve", 100}, {"owner_uid", 4711}});
+  create("b", {{"reserve", 20}});
+  const auto reply = apply({wanted("a", {{"reserve", 20}}), wanted("b", {{"reserve", 100}}), wanted("/")});
+  EXPECT_EQ(reply.error, "");
+  EXPECT_EQ(slice("a").at("owner_uid"), 4711);
+  EXPECT_EQ(slice("b").at("reserve"), 100);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon

@@ -1,0 +1,67 @@
+#include "slicefile/drop_in.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/read_write.h"
+
+namespace gpuctl::slicefile {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_saved(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  return std::getline(stream, line) && line + '\n' == kSavedLine;
+}
+
+Error failed(const std::string& file, int error) {
+  return fail(file + ": cannot be written: " + std::strerror(error) + (error == EACCES ? "; run this as root" : ""));
+}
+
+}  // namespace
+
+std::string drop_in_file(const std::string& directory, const std::string& path) {
+  std::string name = path;
+  std::ranges::replace(name, '/', '+');
+  return directory + '/' + name + ".toml";
+}
+
+Result<void> write_drop_in(const std::string& file, const std::string& text) {
+  std::error_code error;
+  if (fs::exists(file, error) && !is_saved(file))
+    return fail(file + ": was not written by \"gpuctl save\"; rename it or remove it first");
+  fs::create_directories(fs::path(file).parent_path(), error);
+  const std::string unfinished = file + ".new";
+  ::unlink(unfinished.c_str());
+  const int opened = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (opened < 0) return failed(file, errno);
+  const bool whole =
+      write_all(opened, std::string(kSavedLine) + text) && ::fchmod(opened, 0644) == 0 && ::fsync(opened) == 0;
+  int reason = errno;
+  ::close(opened);
+  if (whole && ::rename(unfinished.c_str(), file.c_str()) == 0) return {};
+  if (whole) reason = errno;
+  ::unlink(unfinished.c_str());
+  return failed(file, reason);
+}
+
+std::vector<std::string> saved_drop_ins(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".toml" && is_saved(entry->path())) files.push_back(entry->path());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace gpuctl::slicefile

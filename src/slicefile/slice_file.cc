@@ -1,0 +1,41 @@
+#include "slicefile/slice_file.h"
+
+#include <algorithm>
+
+#include "sched/slices.h"
+#include "slicefile/tables.h"
+
+namespace gpuctl::slicefile {
+
+SliceFile read_slice_file(const std::string& file) {
+  SliceFile result;
+  SliceTables reader(file, result.problems, result.slices);
+  parse(file, reader, [&](const toml::table& root) {
+    for (const auto& [key, value] : root) {
+      if (key == "slice")
+        reader.tables(key, value);
+      else
+        reader.problem(key.source(), key.str(), "only [slice] tables are known here; others belong into gpuctl.toml");
+    }
+  });
+  std::ranges::sort(result.slices, sched::PathLess(), &ConfiguredSlice::path);
+  return result;
+}
+
+std::string table_text(const std::string& path, const SliceSettings& settings) {
+  std::string text = "[slice.\"" + path + "\"]\n";
+  for (const SliceSetting& setting : kSliceSettings) {
+    if (!is_given(setting, settings)) continue;
+    text.append(setting.name).append(" = ");
+    if (setting.lifted != nullptr && settings.*setting.lifted)
+      text += "\"unlimited\"";
+    else if (setting.text != nullptr)
+      text += '"' + *(settings.*setting.text) + '"';
+    else
+      text += std::to_string(*(settings.*setting.number));
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace gpuctl::slicefile

@@ -1,0 +1,62 @@
+#include "slicefile/slice_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace gpuctl::slicefile {
+namespace {
+
+class SliceFileTest : public testing::Test {
+ protected:
+  ~SliceFileTest() override { std::filesystem::remove(file_); }
+  SliceFile read(const std::string& text) {
+    std::ofstream(file_) << text;
+    return read_slice_file(file_);
+  }
+  const std::string file_ = testing::TempDir() + "slice_file_test." + std::to_string(::getpid()) + ".toml";
+};
+
+TEST_F(SliceFileTest, ParentsComeFirst) {
+  const SliceFile file = read("[slice.\"a/b\"]\nweight = 5\n[slice.a-b]\n[slice.a]\nmax = \"none\"\n");
+  EXPECT_EQ(file.problems, std::vector<std::string>());
+  ASSERT_EQ(file.slices.size(), 3u);
+  EXPECT_EQ(file.slices[0].path, "a");
+  EXPECT_TRUE(file.slices[0].change.max_unlimited);
+  EXPECT_EQ(file.slices[1].path, "a/b");
+  EXPECT_EQ(file.slices[1].change.weight, 5);
+}
+
+TEST_F(SliceFileTest, ProblemsNameThePlaceAndTheField) {
+  const SliceFile file = read("[daemon]\n[slice.a]\nweight = 0\nmost = 5\n");
+  ASSERT_EQ(file.problems.size(), 3u);
+  EXPECT_EQ(file.problems[0],
+            file_ + ":1:2: daemon: only [slice] tables are known here; others belong into gpuctl.toml");
+  EXPECT_TRUE(file.problems[1].starts_with(file_ + ":4:1: slice.\"a\".most: unknown key; known: ")) << file.problems[1];
+  EXPECT_TRUE(file.problems[2].starts_with(file_ + ":3:10: slice.\"a\".weight: ")) << file.problems[2];
+  EXPECT_TRUE(read("[slice.a\n").problems.at(0).starts_with(file_ + ":1:9: syntax: "));
+  EXPECT_TRUE(read_slice_file("/nowhere/x.toml").problems.at(0).starts_with("/nowhere/x.toml: "));
+}
+
+TEST_F(SliceFileTest, WhatIsWrittenIsReadBack) {
+  SliceSettings settings;
+  std::int64_t number = 3;
+  for (const SliceSetting& setting : kSliceSettings) {
+    if (setting.text != nullptr)
+      settings.*setting.text = std::string(setting.text_default);
+    else
+      settings.*setting.number = ++number;
+  }
+  settings.memory_max.reset();
+  settings.memory_unlimited = true;
+  const SliceFile file = read(table_text("a/b.c", settings));
+  EXPECT_EQ(file.problems, std::vector<std::string>());
+  ASSERT_EQ(file.slices.size(), 1u);
+  EXPECT_EQ(file.slices[0].path, "a/b.c");
+  EXPECT_EQ(file.slices[0].change, settings);
+}
+
+}  // namespace
+}  // namespace gpuctl::slicefile
