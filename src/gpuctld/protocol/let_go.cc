@@ -9,12 +9,16 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <iterator>
 #include <semaphore>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 namespace gpuctl::daemon {
+
+/// Connections that the daemon's thread closes in one turn.
+constexpr std::size_t kAtOnce = 16;
 
 /// What one thread keeps.
 struct LetGo::Batch {
@@ -68,7 +72,9 @@ void LetGo::close(ipc::UniqueFd socket, std::uint32_t uid) {
 void LetGo::begin() {
   if (batch_ || waiting_.empty()) return;
   batch_ = std::make_shared<Batch>();
-  batch_->connections = std::exchange(waiting_, {});
+  const auto some = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(kAtOnce, waiting_.size()));
+  batch_->connections.assign(std::move_iterator(waiting_.begin()), std::move_iterator(some));
+  waiting_.erase(waiting_.begin(), some);
   const auto close_here = [this, kept = std::weak_ptr(batch_)] {
     const auto batch = kept.lock();
     if (!batch || batch->connections.empty()) return;  // ~LetGo() was first

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string>
@@ -87,6 +88,26 @@ TEST(LetGo, WhatWasPassedIsClosedWithoutWaiting) {
   EXPECT_EQ(closed, (std::vector<std::uint32_t>{0, 1, 2}));
   others.clear();
   EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(LetGo, OfManyAFewAreClosedInATurn) {
+  constexpr std::size_t kMany = 100;
+  boost::asio::io_context context(1);
+  std::size_t closed = 0;
+  LetGo let_go(context, [&](std::uint32_t) { ++closed; });
+  std::vector<ipc::UniqueFd> others;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    auto [mine, theirs] = connection();
+    EXPECT_EQ(::send(theirs.get(), "", 1, 0), 1);
+    let_go.close(std::move(mine), 7);
+    others.push_back(std::move(theirs));
+  }
+  std::size_t most = 0;
+  for (std::size_t before = 0; closed < kMany; before = closed) {
+    context.poll_one(), context.restart();
+    most = std::max(most, closed - before);
+  }
+  EXPECT_LT(most, kMany / 4);
 }
 
 TEST(LetGo, WhereNothingWasPassedItIsClosedAtOnce) {

@@ -289,6 +289,8 @@ void Session::note_patience() {
 }
 
 void Session::check_patience(std::uint64_t now_ns) {
+  if (state_.closed) return;
+  const Timed timed(server_.budgets_, peer_.uid);
   const bool in_debt = server_.budgets_.wait(peer_.uid, now_ns).count() > 0;
   if (patience_.over(now_ns) || (in_debt && hung_up(socket_.native_handle()))) close();
 }

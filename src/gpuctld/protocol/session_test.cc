@@ -317,6 +317,22 @@ TEST_F(SessionTest, WhereAllConnectionsAreTakenWhoHasMostGivesUpOneForWhoHasFewe
   server.stop();
 }
 
+TEST_F(SessionTest, RootIsServedWhileTheConnectionsOfAnotherAreClosed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  std::vector<ipc::Connection> silent;
+  for (std::size_t i = 0; i < kConnections; ++i) silent.push_back(connect());
+  const auto root = ipc::Connection::open(socket_);
+  ASSERT_TRUE(root);
+  settle();
+  ASSERT_EQ(::send(root->fd(), kOneway.data(), kOneway.size(), 0), static_cast<ssize_t>(kOneway.size()));
+  server_->check_patience(now_ns() + 3'600'000'000'000);
+  while (served_.empty() && context_.poll_one() > 0) continue;
+  EXPECT_EQ(served_, std::vector<std::uint32_t>{0});
+  EXPECT_LT(closed_, static_cast<int>(kConnections)) << "root waited for all of them";
+  settle();
+  EXPECT_EQ(closed_, static_cast<int>(kConnections));
+}
+
 TEST_F(SessionTest, ConnectionsThatAreRefusedHardlyHoldUpRoots) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   constexpr int kRefused = 200;

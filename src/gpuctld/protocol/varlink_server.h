@@ -23,8 +23,8 @@ inline constexpr std::size_t kMaxConnections = 4096;
 static_assert(kBudgetOfAll.connections < kMaxConnections, "some are kept for root");
 
 /// Root's calls are served as they come. Of all others one is served in a turn of the loop, and users take turns, so
-/// root waits for no more than one of them. New connections are taken many at a time, because those that have to be
-/// refused are in front of those of root.
+/// root waits for no more than one of them. Connections are taken, looked at and closed a few in a turn, however many
+/// there are.
 class VarlinkServer {
  public:
   struct Handler {
@@ -45,7 +45,7 @@ class VarlinkServer {
   void adopt(std::vector<HandedOver> connections);
 
   std::size_t connections() const { return sessions_.size(); }
-  /// Closes the connections whose peers have kept it waiting for too long. It does so by itself too.
+  /// Closes the connections whose peers have kept it waiting for too long, in some turns. It does so by itself too.
   void check_patience(std::uint64_t now_ns);
 
   /// Connections on which replies continue.
@@ -60,6 +60,7 @@ class VarlinkServer {
   void serve_next();
   void serve_later(std::chrono::nanoseconds wait);
   void watch_patience();
+  void check_some(std::uint64_t now_ns);
   bool make_room_for(std::uint32_t uid);
   void forget(Session& session, ipc::UniqueFd socket);
 
@@ -72,6 +73,7 @@ class VarlinkServer {
   LetGo refused_;  ///< connections that nobody counts
   Handler handler_;
   std::set<std::shared_ptr<Session>> sessions_;
+  std::vector<std::weak_ptr<Session>> unchecked_;  ///< whose patience is still to be checked
   Turns<std::shared_ptr<Session>> turns_;
   std::array<char, 16384> read_buffer_;  ///< of all sessions, because thousands may wait for bytes
   bool accepting_ = false, stopped_ = false;

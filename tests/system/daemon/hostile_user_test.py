@@ -1,8 +1,8 @@
-"""Ordinary users attack the daemon; root's calls and other users' programs go on: hostile_user_test.py.
+"""Ordinary users attack the daemon; calls of root and of an innocent user, and programs, go on: hostile_user_test.py.
 
 Without --minutes each attack (attacks.py) is made once, all at the same time. With it, processes of three users attack
-in random order, and rest in the last part of each minute, so that root's waits can be compared. What holds: root's
-calls are right; no slice is lost; programs compute what they should and go on launching; never more SMs are granted
+in random order, and rest in the last part of each minute, so that waits can be compared. What holds: all calls
+are right; no slice is lost; programs compute what they should and go on launching; never more SMs are granted
 than there are; the daemon's memory and its log stay small; afterwards nothing of the attackers is left in it. Times are
 printed and never asserted. Another user's program runs on a software GPU of its own, because such a GPU belongs to one
 user; the daemon divides the SMs among them as if it were the same.
@@ -24,19 +24,25 @@ from tests.system.harness import attacks, endurance, instance, users, witness
 
 USERS = (users.NOBODY, 64001, 64002, 64003, 64004)  # who attack, in the long run
 FIRST_USER = 64001  # in the short run each attack is made by a user of its own
-TENANT = 64100
+TENANT, INNOCENT = 64100, 64101
 NICE = -10  # of the daemon: systemd/gpuctld.service
-NICER = 5  # are attackers than root's caller: what is measured is the daemon, and not who gets a CPU
+NICER = 5  # are attackers than those whose calls are timed: what is measured is the daemon, and not who gets a CPU
 PROCESSES = 12  # that attack at the same time, in the long run
 SHORT_S = 4
 MINUTE_S, REST_S = 60, 12
 ATTACK_S = (1, 6)
 LAST_CALLS_S = 300
+PAUSES_S = {"root": 0.002, "innocent": 0.1}  # between timed calls
 KIB_AT_MOST = 128 << 10  # resident
 LINES_AT_ONCE, LINES_A_SECOND = 500, 5  # of the log, for all users together (user_budgets.h)
 LINE_BYTES = 1024
-SLOWEST = 3  # of root's calls, of which more is said
-SLICES = {**endurance.SLICES, "tenant": {"reserve": 2, "owner_uid": TENANT}}
+SLOWEST = 3  # of all calls, of which more is said
+SLICES = {
+    **endurance.SLICES,
+    "tenant": {"reserve": 2, "owner_uid": TENANT},
+    "innocent": {"owner_uid": INNOCENT},
+    "innocent/own": {},
+}
 
 
 def cpu_times(pid):
@@ -46,8 +52,27 @@ def cpu_times(pid):
     return int(ran) / 1e9, int(waited) / 1e9
 
 
+def stolen_s():
+    """Seconds for which another machine had one of this machine's processors."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def say(line):
+    print(line, file=sys.stderr)
+
+
+def prefer(pid, nice):
+    """The process, alone in its session, gets a CPU before those of other sessions: where the kernel divides processors
+    by sessions (autogroup) its niceness counts only within one. Systemd divides them by services then.
+    """
+    os.setpriority(os.PRIO_PROCESS, pid, nice)
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as file:
+        file.write(str(nice))
+
+
 class Wait(typing.NamedTuple):
-    """A call of root's. In ms: how long it took, and for how long caller and daemon ran, and waited for a CPU."""
+    """A timed call. In ms: how long it took, and for how long caller and daemon ran, and waited for a CPU."""
 
     name: str
     began: float  # time.monotonic()
@@ -62,16 +87,49 @@ class Wait(typing.NamedTuple):
         return max(0, self.took - self.caller_waited - self.daemon_waited)
 
 
-class Timed:
-    """Root's calls, each timed, in a process of their own that does nothing else."""
+def weight_of(number):
+    return number % 100 + 1
 
-    def __init__(self, test):
-        self.path = test.scratch / "calls"
+
+def roots_calls(number):
+    path, settings = f"of-root-{number % 7}", {"weight": weight_of(number)}
+    return (
+        ("status", "GetStatus", {}),
+        ("list", "ListSlices", {}),
+        ("create", "CreateSlice", {"path": path, "settings": settings}),
+        ("set", "SetSlice", {"path": path, "settings": settings}),
+        ("show", "GetSlice", {"path": path}),
+        ("delete", "DeleteSlice", {"path": path}),
+    )
+
+
+def calls_of_innocent(number):
+    """Of one who has a slice and asks seldom."""
+    return (
+        ("status", "GetStatus", {}),
+        ("set", "SetSlice", {"path": "innocent/own", "settings": {"weight": weight_of(number)}}),
+        ("show", "GetSlice", {"path": "innocent/own"}),
+    )
+
+
+class Timed:
+    """Calls of a user, each timed, in a process of their own that does nothing else. Nobody waits for a CPU longer than
+    the daemon because of them: its session is preferred too.
+    """
+
+    def __init__(self, test, who, uid, calls):
+        self.who = who
+        self.path = test.scratch / f"calls-of-{who}"
         self.child = os.fork()
         if self.child == 0:
             status = 1
             try:
-                self.calls(test)
+                os.setsid()
+                prefer(os.getpid(), NICE)
+                with open(self.path, "w", encoding="utf-8") as out:
+                    users.become(uid)
+                    users.end_with_parent()
+                    self.calls(test, calls, out)
                 status = 0
             except BaseException:
                 traceback.print_exc()
@@ -79,25 +137,14 @@ class Timed:
                 os._exit(status)
         test.addCleanup(self.end)
 
-    def calls(self, test):
+    def calls(self, test, calls, out):
         over = []
         signal.signal(signal.SIGTERM, lambda *_: over.append(True))
-        with (
-            contextlib.closing(instance.Connection(test.socket, instance.PATIENCE_S)) as standing,
-            open(self.path, "w", encoding="utf-8") as out,
-        ):
+        with contextlib.closing(instance.Connection(test.socket, instance.PATIENCE_S)) as standing:
             for number in range(sys.maxsize):
                 if over:
                     return
-                path, settings = f"of-root-{number % 7}", {"weight": number % 100 + 1}
-                for name, method, parameters in (
-                    ("status", "GetStatus", {}),
-                    ("list", "ListSlices", {}),
-                    ("create", "CreateSlice", {"path": path, "settings": settings}),
-                    ("set", "SetSlice", {"path": path, "settings": settings}),
-                    ("show", "GetSlice", {"path": path}),
-                    ("delete", "DeleteSlice", {"path": path}),
-                ):
+                for name, method, parameters in calls(number):
                     before, began = (*cpu_times("self"), *cpu_times(test.daemon.pid)), time.monotonic()
                     fresh = None if number % 2 else instance.Connection(test.socket, instance.PATIENCE_S)
                     said = (fresh or standing).call(method, **parameters)
@@ -106,9 +153,9 @@ class Timed:
                     out.write(f"{name} {began} {' '.join(map(str, times))}\n")
                     if fresh:
                         fresh.close()
-                    if name == "show" and said["slice"]["weight"] != settings["weight"]:
+                    if name == "show" and said["slice"]["weight"] != weight_of(number):
                         raise AssertionError(said)
-                    time.sleep(0.002)
+                    time.sleep(PAUSES_S[self.who])
 
     def end(self):
         if self.child:
@@ -123,13 +170,32 @@ class Timed:
             yield Wait(name, *map(float, numbers))
 
 
+class Launched:
+    """How often programs launch, under attack and at rest."""
+
+    def __init__(self):
+        self.before = {}  # by program: when, how many launches, in which state
+        self.sums = {}  # by state and program: seconds, launches
+
+    def see(self, path, launches, state):
+        now = time.monotonic()
+        before, self.before[path] = self.before.get(path), (now, launches, state)
+        if before and before[2] == state:
+            seconds, more = self.sums.get((state, path), (0, 0))
+            self.sums[state, path] = seconds + now - before[0], more + launches - before[1]
+
+    def says(self):
+        rates = (f"{path}, {state}: {more / seconds:.1f}" for (state, path), (seconds, more) in self.sums.items())
+        return "launches a second of " + "; ".join(sorted(rates))
+
+
 class HostileUser(endurance.Endurance):
     def setUp(self):
         super().setUp()
         if os.geteuid() != 0:
             self.skipTest("only root can start programs of other users")
-        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n')
-        os.setpriority(os.PRIO_PROCESS, self.daemon.pid, NICE)
+        self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n', session=True)
+        prefer(self.daemon.pid, NICE)
         self.scratch.chmod(0o711)
         self.attackers = {}  # by process: where it will say what it sent
         self.addCleanup(self.kill_attackers)
@@ -147,24 +213,32 @@ class HostileUser(endurance.Endurance):
         seen = witness.Witness(self, {running[path].pid for path in ("ls", "batch/a")})
         seen.start()
         before = len(self.descriptors())
-        timed = Timed(self)
+        callers = [Timed(self, "root", 0, roots_calls), Timed(self, "innocent", INNOCENT, calls_of_innocent)]
         began = time.monotonic()
+        launched = Launched()
+        stolen = stolen_s()
         until = began + (60 * self.minutes if self.minutes else SHORT_S)
         self.start_attackers(running, own, began, until)
         while time.monotonic() < until:
             for path, client in running.items():
                 self.check_program(path, client, "under attack")
+                launched.see(path, self.launches(path, client), self.state(time.monotonic() - began))
             self.check_slices("under attack", (*own, "of-root-"))
             self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER, "KiB of the daemon")
             time.sleep(0.1)
         sent = self.end_attackers()
         took = time.monotonic() - began
-        self.assertEqual(timed.end(), 0, "root's calls failed")
+        for timed in callers:
+            self.assertEqual(timed.end(), 0, f"calls of {timed.who} failed")
         watcher.stop()
         seen.stop()
-        print(seen.says(), file=sys.stderr)
+        self.report(watcher, sent, took)
+        for timed in callers:
+            self.report_waits(timed, began)
+        say(launched.says())
+        say(f"{100 * (stolen_s() - stolen) / took:.1f} % of a processor were another machine's; load {os.getloadavg()}")
+        say(seen.says())
         seen.check()
-        self.report(timed, watcher, sent, began, took)
         for path, client in running.items():
             self.check_program(path, client, "after the attack")
             self.end_well(client)
@@ -210,6 +284,7 @@ class HostileUser(endurance.Endurance):
                 try:
                     os.close(read)
                     os.nice(NICER)
+                    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # which others of its user have sent to its slice
                     users.become(uid)
                     users.end_with_parent()
                     attacker = attacks.Attacker(self.socket, uuid, f"of-{uid}", others, self.seed * 1000 + number)
@@ -271,34 +346,34 @@ class HostileUser(endurance.Endurance):
         self.assertLess(len(lines), 100 + 2 * (LINES_AT_ONCE + LINES_A_SECOND * seconds))
         self.assertLess(max(map(len, lines)), LINE_BYTES)
 
-    def report(self, timed, watcher, sent, began, took):
-        def say(line):
-            print(line, file=sys.stderr)
+    def state(self, seconds):
+        return "at rest" if self.minutes and seconds % MINUTE_S >= MINUTE_S - REST_S else "attacked"
 
+    def report(self, watcher, sent, took):
         say(f"{took:.0f} s; {watcher.looks} looks, at most {watcher.most} of {instance.SMS} SMs granted")
         say("sent: " + ", ".join(f"{name} {number}" for name, number in sorted(sent.items())))
         say(f"daemon: at most {self.daemon.kib('VmHWM') >> 10} MiB, now {self.daemon.kib('VmRSS') >> 10} MiB, "
-            f"{len(self.daemon.err().splitlines())} lines of log; {self.seconds_of_daemon()}")  # fmt: skip
+            f"{len(self.daemon.err().splitlines())} lines of log; {self.seconds_of_daemon(took)}")  # fmt: skip
+
+    def report_waits(self, timed, began):
         waits, every = {}, list(timed.waits())
         for wait in every:
-            resting = self.minutes and (wait.began - began) % MINUTE_S >= MINUTE_S - REST_S
             for key in (wait.name, "all"):
-                waits.setdefault((key, "at rest" if resting else "attacked"), []).append((wait.took, wait.own()))
+                waits.setdefault((key, self.state(wait.began - began)), []).append((wait.took, wait.own()))
         for (name, state), of_call in sorted(waits.items()):
             all_ms, own = (sorted(ms) for ms in zip(*of_call))
             p99 = int(0.99 * (len(all_ms) - 1))
-            say(f"root's {name}, {state}: {len(all_ms)} calls, median {statistics.median(all_ms):.1f} ms, p99 "
+            say(f"{timed.who}'s {name}, {state}: {len(all_ms)} calls, median {statistics.median(all_ms):.1f} ms, p99 "
                 f"{all_ms[p99]:.1f}, worst {all_ms[-1]:.1f}; without waiting for a CPU: median "
                 f"{statistics.median(own):.2f}, p99 {own[p99]:.2f}, worst {own[-1]:.2f}")  # fmt: skip
-
         for wait in heapq.nlargest(SLOWEST, every, key=lambda wait: wait.took):
             say(f"{wait.name} took {wait.took:.0f} ms after {wait.began - began:.0f} s: the daemon ran "
                 f"{wait.daemon_ran:.0f} ms and waited {wait.daemon_waited:.0f} for a CPU, the caller "
                 f"{wait.caller_ran:.0f} and {wait.caller_waited:.0f}")  # fmt: skip
 
-    def seconds_of_daemon(self):
+    def seconds_of_daemon(self, took):
         ran, waited = cpu_times(self.daemon.pid)
-        return f"it ran {ran:.1f} s and waited {waited:.1f} s for a CPU"
+        return f"it ran {ran:.1f} s ({100 * ran / took:.1f} % of a core) and waited {waited:.1f} s for a CPU"
 
 
 if __name__ == "__main__":

@@ -57,14 +57,15 @@ def wait_until(condition, what, seconds=PATIENCE_S, interval=0.01, told=None):
 class Program:
     """A program that was started, with its output in files; a gpuslice-bench prints one JSON object."""
 
-    def __init__(self, command, env, scratch, number, uid=None):
+    def __init__(self, command, env, scratch, number, uid=None, session=False):
         self.out_path = scratch / f"{number}.out"
         self.err_path = scratch / f"{number}.err"
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             identity = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
             self.process = subprocess.Popen(
-                [str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **identity
-            )
+                [str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=session, **identity
+            )  # fmt: skip
         self.pid = self.process.pid
 
     def out(self):
@@ -263,12 +264,13 @@ class SystemTest(unittest.TestCase):
         command = [BENCH, "run", *arguments, "--json"]
         return self.start(*command) if slice_path is None else self.start_in(slice_path, *command)
 
-    def start_daemon(self, *options, config=ALWAYS_REWRITTEN, wait=True):
+    def start_daemon(self, *options, config=ALWAYS_REWRITTEN, wait=True, session=False):
+        """`session`: in one of its own."""
         path = self.scratch / "gpuctl.toml"
         path.write_text(config)
         options = ("--config", path, *options)
         command = [GPUCTLD, "--socket", self.socket, "--state", self.state, "--software-gpu", *options]
-        program = Program(command, self.env, self.scratch, len(self.programs))
+        program = Program(command, self.env, self.scratch, len(self.programs), session=session)
         self.programs.append(program)
         self.daemon = program
         if wait:

@@ -30,7 +30,7 @@ class Witness(threading.Thread):
         """`pids`: of the programs that are looked at, if others do not obey."""
         super().__init__(daemon=True)
         self.test, self.pids = test, pids
-        self.pages = {}  # by the file's number, the oldest first
+        self.pages = {}  # by the file's number, the oldest first; None: it is not looked at
         self.ended = threading.Event()
         self.looks = self.over = 0
         self.worst = {}  # what programs at work could use, where that was more than there is
@@ -42,11 +42,16 @@ class Witness(threading.Thread):
 
     def run(self):
         while not self.ended.wait(EVERY_S):
-            self.find_pages()
+            if not self.knows_all():
+                self.find_pages()
             self.look()
 
+    def knows_all(self):
+        """Of programs that are named, and do not attach anew: to look for pages takes time for each that there is."""
+        return self.pids is not None and self.pids <= {page[PID] for page in self.pages.values() if page}
+
     def look(self):
-        latest = {page[PID]: page for page in self.pages.values() if page[BEAT]}
+        latest = {page[PID]: page for page in self.pages.values() if page and page[BEAT]}
         before = {pid: page[EPOCH] for pid, page in latest.items()}
         may_use = {
             pid: page[CAPSM]
@@ -76,8 +81,9 @@ class Witness(threading.Thread):
                 if "memfd:gpuctl-stub" not in os.readlink(path) or (number := os.stat(path).st_ino) in self.pages:
                     continue
                 file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                self.pages[number] = memoryview(mmap.mmap(file, PAGE_BYTES, prot=mmap.PROT_READ)).cast("I")
+                page = memoryview(mmap.mmap(file, PAGE_BYTES, prot=mmap.PROT_READ)).cast("I")
                 os.close(file)
+                self.pages[number] = page if self.pids is None or page[PID] in self.pids else None
         except (OSError, ValueError):  # the daemon, or what it had open, has gone, or there is no memory for a page
             pass
 
