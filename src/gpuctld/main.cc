@@ -27,6 +27,7 @@
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
+#include "gpuctld/protocol/varlink_server.h"
 #include "sched/effective/fit_reserves.h"
 
 namespace gpuctl::daemon {
@@ -43,12 +44,17 @@ void log(const std::string& line) {
   lines.write(line);
 }
 
-/// Each client costs four descriptors here; the soft limit of 1024 is for programs that use select(2).
-void raise_descriptor_limit() {
+/// Each client costs four descriptors here; the soft limit of 1024 is for programs that use select(2). The table of
+/// descriptors has its size from the start: where it grows while there is another thread (LetGo), the kernel lets this
+/// one wait for all processors, 30 ms where they are busy.
+void make_room_for_descriptors() {
+  constexpr rlim_t kPerClient = 4;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  const auto last = static_cast<int>(std::min(limit.rlim_cur, kPerClient * kMaxConnections) - 1);
+  const ipc::UniqueFd at_the_end(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, last));
 }
 
 /// Large blocks go back to the system as soon as they are free. By itself the C library would keep them in its heap
@@ -132,7 +138,7 @@ int run(int argc, char** argv) {
   }
   std::signal(SIGPIPE, SIG_IGN);
   if (options.mps_control) return answer_mps_command(STDIN_FILENO, STDOUT_FILENO);
-  raise_descriptor_limit();
+  make_room_for_descriptors();
   give_large_blocks_back();
 
   ConfigOutcome outcome =

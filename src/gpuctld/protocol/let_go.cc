@@ -18,7 +18,7 @@
 namespace gpuctl::daemon {
 
 /// Connections that the daemon's thread closes in one turn.
-constexpr std::size_t kAtOnce = 16;
+constexpr std::size_t kClosedAtOnce = 16;
 
 /// What one thread keeps.
 struct LetGo::Batch {
@@ -72,7 +72,7 @@ void LetGo::close(ipc::UniqueFd socket, std::uint32_t uid) {
 void LetGo::begin() {
   if (batch_ || waiting_.empty()) return;
   batch_ = std::make_shared<Batch>();
-  const auto some = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(kAtOnce, waiting_.size()));
+  const auto some = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(kClosedAtOnce, waiting_.size()));
   batch_->connections.assign(std::move_iterator(waiting_.begin()), std::move_iterator(some));
   waiting_.erase(waiting_.begin(), some);
   const auto close_here = [this, kept = std::weak_ptr(batch_)] {

@@ -20,7 +20,7 @@ namespace {
 /// When accepting fails for lack of descriptors or memory, it is tried again after this time.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 /// Connections taken, or looked at, in one turn of the loop. To take one, or to close one, costs up to 0.2 ms.
-constexpr int kAtOnce = 16;
+constexpr int kTakenAtOnce = 16;
 /// How late a peer that keeps the daemon waiting is found out.
 constexpr std::chrono::seconds kCheckPatience{5};
 }  // namespace
@@ -92,7 +92,7 @@ void VarlinkServer::accept() {
 
 /// False: there are no descriptors or no memory.
 bool VarlinkServer::accept_some() {
-  for (int i = 0; i < kAtOnce && sessions_.size() < kMaxConnections; ++i) {
+  for (int i = 0; i < kTakenAtOnce && sessions_.size() < kMaxConnections; ++i) {
     ipc::UniqueFd fd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
     bool lacks_room = false;
@@ -192,7 +192,7 @@ void VarlinkServer::check_patience(std::uint64_t now_ns) {
 }
 
 void VarlinkServer::check_some(std::uint64_t now_ns) {
-  for (int i = 0; i < kAtOnce && !unchecked_.empty(); ++i) {
+  for (int i = 0; i < kTakenAtOnce && !unchecked_.empty(); ++i) {
     const auto session = unchecked_.back().lock();
     unchecked_.pop_back();
     if (session) session->check_patience(now_ns);

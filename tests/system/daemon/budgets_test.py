@@ -14,6 +14,7 @@ ROUNDS = 40
 KIB_AT_MOST = 256 << 10  # resident
 FLOODS_OF_EACH = 3
 CLIENTS, LONG_CALL = 30, 3 << 20  # bytes
+DESCRIPTORS = 4 * 4096  # for as many connections as there may be
 FULL_KIB = 23 << 10  # nearly what all users may leave with the daemon
 
 
@@ -131,6 +132,10 @@ class Budgets(instance.SystemTest):
             users.start_as(self, uid, lambda: hoard(str(self.socket)))
         self.roots_calls_are_right()
         self.assertIn("is closed: this user, or all users, have too many", self.daemon.err())
+
+    def test_the_table_of_descriptors_does_not_grow_while_others_wait(self):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        self.assertGreaterEqual(self.daemon.kib("FDSize"), min(most, DESCRIPTORS) // 2)
 
     def test_a_child_is_bounded_by_the_slice_above(self):
         self.call("CreateSlice", path="mine", settings={"owner_uid": USERS[0], "priority": -10})

@@ -222,7 +222,7 @@ class HostileUser(endurance.Endurance):
         while time.monotonic() < until:
             for path, client in running.items():
                 self.check_program(path, client, "under attack")
-                launched.see(path, self.launches(path, client), self.state(time.monotonic() - began))
+                launched.see(path, self.launches(path, client), self.period(time.monotonic() - began))
             self.check_slices("under attack", (*own, "of-root-"))
             self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER, "KiB of the daemon")
             time.sleep(0.1)
@@ -346,7 +346,7 @@ class HostileUser(endurance.Endurance):
         self.assertLess(len(lines), 100 + 2 * (LINES_AT_ONCE + LINES_A_SECOND * seconds))
         self.assertLess(max(map(len, lines)), LINE_BYTES)
 
-    def state(self, seconds):
+    def period(self, seconds):
         return "at rest" if self.minutes and seconds % MINUTE_S >= MINUTE_S - REST_S else "attacked"
 
     def report(self, watcher, sent, took):
@@ -359,7 +359,7 @@ class HostileUser(endurance.Endurance):
         waits, every = {}, list(timed.waits())
         for wait in every:
             for key in (wait.name, "all"):
-                waits.setdefault((key, self.state(wait.began - began)), []).append((wait.took, wait.own()))
+                waits.setdefault((key, self.period(wait.began - began)), []).append((wait.took, wait.own()))
         for (name, state), of_call in sorted(waits.items()):
             all_ms, own = (sorted(ms) for ms in zip(*of_call))
             p99 = int(0.99 * (len(all_ms) - 1))
