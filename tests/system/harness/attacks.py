@@ -348,7 +348,8 @@ class Attacker:
                 os._exit(0)
         self.children.append(child)
         theirs = [message("Kill", pid=pid, signal="KILL", timeout_ms=0) for pid in self.others]
-        theirs += [message("Kill", slice=path, signal="KILL") for path in ("/", "ls", "tenant")]
+        theirs += [message("Kill", slice=path, signal="KILL") for path in ("ls", "tenant")]
+        theirs.append(message("Kill", slice="/", signal="USR1"))  # where none but other attackers of its user may be
         self.flood(b"".join(theirs), message("Kill", pid=child, signal="USR1", timeout_ms=60000), connections=AT_ONCE)
 
     def attack_endings(self):
