@@ -28,43 +28,45 @@ bool matters(const sched::NodeInput& node, const NodeFacts& facts) {
   return node.parent >= 0 && node.reserve > sched::CapSM{} && (node.keeps_reserve() || facts.inhabited);
 }
 
-/// Whether `inner` is `outer` or below it.
-bool is_within(std::span<const sched::NodeInput> nodes, std::size_t inner, std::size_t outer) {
-  for (auto n = static_cast<std::int32_t>(inner); n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
-    if (static_cast<std::size_t>(n) == outer) return true;
-  return false;
-}
-
-/// Compares the weights directly below `parent`: of its inhabited children, and of its own clients as one of default
+/// Whether weights differ directly below a node: of its inhabited children, and of its own clients as one of default
 /// weight.
-void compare_children(std::span<const sched::NodeInput> nodes, std::size_t parent, std::vector<NodeFacts>& facts) {
+struct Competing {
   std::optional<std::uint32_t> weight;
   bool uneven = false;
-  const auto compete = [&](std::uint32_t with) {
-    uneven |= weight.value_or(with) != with;
-    weight = with;
-  };
-  if (facts[parent].own) compete(sched::kWeightDefault);
-  for (std::size_t n = parent + 1; n < nodes.size(); ++n)
-    if (nodes[n].parent == static_cast<std::int32_t>(parent) && facts[n].inhabited) compete(nodes[n].weight);
-  for (std::size_t n = parent; n < nodes.size(); ++n) facts[n].uneven |= uneven && is_within(nodes, n, parent);
-}
 
+  void add(std::uint32_t other) {
+    uneven |= weight.value_or(other) != other;
+    weight = other;
+  }
+};
+
+/// A node's parent comes before it. Linear: users make slices by the hundred.
 std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::span<const Resident> clients,
                                 sched::CapSM capacity) {
   std::vector<NodeFacts> facts(nodes.size());
   for (const Resident& client : clients) facts[client.node].own = facts[client.node].inhabited = true;
-  for (std::size_t n = nodes.size(); n-- > 1;)  // children before their parents
-    facts[static_cast<std::size_t>(nodes[n].parent)].inhabited |= facts[n].inhabited;
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    const NodeFacts above = nodes[n].parent >= 0 ? facts[static_cast<std::size_t>(nodes[n].parent)] : NodeFacts{};
-    facts[n].limited = nodes[n].max < capacity || above.limited;
-    facts[n].has_reserve = nodes[n].parent >= 0 && (nodes[n].reserve > sched::CapSM{} || above.has_reserve);
-    compare_children(nodes, n, facts);
-    if (!matters(nodes[n], facts[n])) continue;
-    for (std::size_t other = 0; other < nodes.size(); ++other)
-      facts[other].beside_reserve |= !is_within(nodes, other, n);
+  std::vector<Competing> below(nodes.size());
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    if (facts[n].own) below[n].add(sched::kWeightDefault);
+    if (n == 0 || !facts[n].inhabited) continue;
+    const auto parent = static_cast<std::size_t>(nodes[n].parent);
+    facts[parent].inhabited = true;
+    below[parent].add(nodes[n].weight);
   }
+  std::vector<std::size_t> reserves(nodes.size());  // that matter, of the node and of those above it
+  std::size_t all_reserves = 0;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const bool has_parent = nodes[n].parent >= 0;
+    const auto parent = static_cast<std::size_t>(has_parent ? nodes[n].parent : 0);
+    const NodeFacts above = has_parent ? facts[parent] : NodeFacts{};
+    facts[n].limited = nodes[n].max < capacity || above.limited;
+    facts[n].has_reserve = has_parent && (nodes[n].reserve > sched::CapSM{} || above.has_reserve);
+    facts[n].uneven = below[n].uneven || above.uneven;
+    const std::size_t own = matters(nodes[n], facts[n]) ? 1 : 0;
+    reserves[n] = own + (has_parent ? reserves[parent] : 0);
+    all_reserves += own;
+  }
+  for (std::size_t n = 0; n < nodes.size(); ++n) facts[n].beside_reserve = reserves[n] < all_reserves;
   return facts;
 }
 

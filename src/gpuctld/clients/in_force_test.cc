@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
+#include "base/random.h"
+
 namespace gpuctl::daemon {
 namespace {
 
@@ -27,6 +32,51 @@ TEST(InForce, NothingWhereNothingIsSet) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 100}});
   EXPECT_EQ(look(nodes, {}), Found{});
   EXPECT_EQ(look(nodes, {{1}, {2}, {0}}), (Found{InForce::nothing, InForce::nothing, InForce::nothing}));
+}
+
+/// Found here as in_force.h says it, node by node, however long that takes.
+TEST(InForce, InAnyTreeItIsWhatTheDefinitionSays) {
+  Random random(7);
+  for (int tree = 0; tree < 300; ++tree) {
+    std::vector<sched::NodeInput> nodes = below_root({});
+    for (std::uint32_t n = 1 + random.below(12); n-- > 0;)
+      nodes.push_back({.parent = static_cast<std::int32_t>(random.below(nodes.size())),
+                       .reserve = CapSM{static_cast<std::uint32_t>(random.below(8) == 0)},
+                       .max = CapSM{random.below(8) == 0 ? 40u : 132u},
+                       .strict = random.below(2) == 0,
+                       .weight = random.below(3) == 0 ? 200u : 100u});
+    std::vector<Resident> clients(1 + random.below(6));
+    for (Resident& client : clients) client.node = static_cast<std::uint32_t>(random.below(nodes.size()));
+
+    const auto within = [&](std::size_t inner, std::size_t outer) {
+      while (inner != outer && nodes[inner].parent >= 0) inner = static_cast<std::size_t>(nodes[inner].parent);
+      return inner == outer;
+    };
+    const auto inhabited = [&](std::size_t n) {
+      return std::ranges::any_of(clients, [&](const Resident& client) { return within(client.node, n); });
+    };
+    Found expected;
+    for (const Resident& client : clients) {
+      bool limited = false, beside_reserve = false, uneven = false;
+      for (std::size_t n = 0; n < nodes.size(); ++n) {
+        limited |= within(client.node, n) && nodes[n].max < CapSM{132};
+        const bool kept = n > 0 && nodes[n].reserve > CapSM{} && (nodes[n].keeps_reserve() || inhabited(n));
+        beside_reserve |= kept && !within(client.node, n);
+        std::set<std::uint32_t> weights;
+        for (const Resident& other : clients)
+          if (other.node == n) weights.insert(sched::kWeightDefault);
+        for (std::size_t child = 1; child < nodes.size(); ++child)
+          if (nodes[child].parent == static_cast<std::int32_t>(n) && inhabited(child))
+            weights.insert(nodes[child].weight);
+        uneven |= within(client.node, n) && weights.size() > 1;
+      }
+      expected.push_back(limited          ? InForce::max
+                         : beside_reserve ? InForce::reserve
+                         : uneven         ? InForce::weights
+                                          : InForce::nothing);
+    }
+    EXPECT_EQ(look(nodes, clients), expected) << "tree " << tree;
+  }
 }
 
 TEST(InForce, PrioritiesAreTheHardwares) {
