@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <ctime>
 #include <new>
@@ -92,8 +91,8 @@ bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::
   return ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, until, nullptr, 0) == 0 || errno != ETIMEDOUT;
 }
 
-void futex_wake(const std::uint32_t& word) noexcept {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+int futex_wake(const std::uint32_t& word) noexcept {
+  return static_cast<int>(::syscall(SYS_futex, &word, FUTEX_WAKE, kMostWoken, nullptr, nullptr, 0));
 }
 
 }  // namespace gpuctl::ipc

@@ -110,7 +110,9 @@ inline LatencyCounts& latency_at(Stub& stub, std::size_t device) noexcept {
 /// differs already; false on timeout. It may wake without reason, or on a signal: check the word again.
 bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;
 
-/// Wakes all threads that wait on `word`, in every process that maps it.
-void futex_wake(const std::uint32_t& word) noexcept;
+/// A program's agent is one thread. Others may let thousands wait, and whoever wakes them pays for each.
+inline constexpr int kMostWoken = 8;
+/// Wakes threads that wait on `word`, in every process that maps it, those first that came first. Returns how many.
+int futex_wake(const std::uint32_t& word) noexcept;
 
 }  // namespace gpuctl::ipc

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace gpuctl::ipc {
 namespace {
@@ -116,6 +118,27 @@ TEST(Futex, WakesThroughAnotherMapping) {
   store(made->map->grant[0].epoch, 1u);
   futex_wake(made->map->grant[0].epoch);
   client.join();
+}
+
+TEST(Futex, WhoWakesPaysForAFewHoweverManyWait) {
+  constexpr int kMany = 5 * kMostWoken;
+  std::uint32_t word = 0;
+  std::atomic<int> woken = 0;
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < kMany; ++i)
+    waiting.emplace_back([&] {
+      while (load(word) == 0) futex_wait(word, 0, 30s);
+      ++woken;
+    });
+  const auto wake = [&] {
+    const int now = futex_wake(word);
+    EXPECT_LE(now, kMostWoken);
+    return now;
+  };
+  for (int sum = 0; sum < 20 * kMany;) sum += wake();  // they wait again
+  store(word, 1u);
+  while (woken < kMany) wake();
+  for (std::thread& thread : waiting) thread.join();
 }
 
 }  // namespace

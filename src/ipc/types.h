@@ -3,6 +3,7 @@
 // Amounts of SMs are CapSM per GPU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -203,6 +204,9 @@ struct Snapshot {
   std::vector<Client> clients;
   std::vector<Fairness> fairness;  ///< of slices with launches in the window
 };
+
+/// In a reply to Record. To write one takes 5 us for each.
+inline constexpr std::size_t kMostLaunchesInReply = 512;
 
 /// A launch that ended: what Record streams, a workload that gpuctl simulate replays. Instants are CLOCK_MONOTONIC.
 struct Launch {

@@ -35,7 +35,8 @@ class Recording {
   Outcome<void> start() {
     const auto started = daemon_.start("Record", {{"original", true}});
     if (!started) return started.error();
-    return next();
+    if (const auto taken = next(); !taken) return taken.error();
+    return {};
   }
   /// Takes what is there, and waits for it for `most`.
   Outcome<void> look(std::chrono::milliseconds most) {
@@ -46,7 +47,8 @@ class Recording {
     }
     return {};
   }
-  Outcome<void> next() {
+  /// Whether the rest of what ended comes with the next reply.
+  Outcome<bool> next() {
     const auto reply = daemon_.next();
     if (!reply) return reply.error();
     const auto part = decode_reply(*reply, [&](ipc::Fields& fields) {
@@ -56,7 +58,7 @@ class Recording {
     if (!part) return part.error();
     for (const ipc::Launch& launch : *part)
       if (launch.slice == slice_) take_(launch);
-    return {};
+    return part->size() >= ipc::kMostLaunchesInReply;
   }
 
  private:
@@ -170,8 +172,11 @@ Outcome<void> run_recorded(const Context& context, const std::string& slice, con
                                        slice + "; end them and delete the slice; nothing is written"};
   }
   // The first of these may have been made before the last program was gone.
-  for (int i = 0; i < 2; ++i)
-    if (const auto taken = recording.next(); !taken) return taken.error();
+  for (int whole = 0; whole < 2;) {
+    const auto more = recording.next();
+    if (!more) return more.error();
+    whole += !*more;
+  }
   return {};
 }
 

@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <ranges>
+#include <utility>
 
+#include "gpuctld/clients/client.h"
 #include "ipc/fields.h"
 #include "ipc/message.h"
 
@@ -147,6 +149,9 @@ void KernelKnowledge::drop(std::uint32_t uid, std::uint64_t hash) {
   const auto found = kernels_.find({uid, hash});
   const auto user = users_.find(uid);
   user->second.unnamed -= found->second.name.empty();
+  const std::size_t text = found->second.name.size() + found->second.module.size();
+  user->second.text -= text;
+  text_ -= text;
   user->second.recent.erase(found->second.place);
   if (user->second.recent.empty()) users_.erase(user);
   predictor_.forget(found->second.id);
@@ -238,10 +243,25 @@ Time KernelKnowledge::learn(std::uint32_t uid, const ipc::Record& launch, std::u
 void KernelKnowledge::name(std::uint32_t uid, const std::string& module, const std::string& name) {
   const auto found = kernels_.find({uid, ipc::kernel_hash(module, name)});
   if (found == kernels_.end() || name.empty() || !found->second.name.empty()) return;
-  found->second.name = name;
-  found->second.module = module;
-  --users_.at(uid).unnamed;
+  give_name(uid, found->second, name, module);
   changed_ = true;
+}
+
+/// What it is called by may be cut; its number is that of the whole name. The kernel may be dropped to make room.
+void KernelKnowledge::give_name(std::uint32_t uid, Kernel& kernel, std::string name, std::string module) {
+  for (std::string* text : {&name, &module})
+    if (text->size() > kMaxKernelText) *text = ipc::to_utf8(text->substr(0, kMaxKernelText));
+  User& user = users_.at(uid);
+  user.unnamed -= !name.empty();
+  user.text += name.size() + module.size();
+  text_ += name.size() + module.size();
+  kernel.name = std::move(name);
+  kernel.module = std::move(module);
+  while (user.text > kMaxLearntTextOfUser) drop(uid, user.recent.front());
+  while (text_ > kMaxLearntText) {
+    const auto most = std::ranges::max_element(users_, {}, [](const auto& one) { return one.second.text; });
+    drop(most->first, most->second.recent.front());
+  }
 }
 
 std::pair<std::string, std::string> KernelKnowledge::name_of(std::uint32_t uid, std::uint64_t kernel) const {
@@ -311,12 +331,10 @@ Result<void> KernelKnowledge::from_json(const json::value& state) {
     if (read.find(uid, hash) != nullptr) continue;
     read.make_room(uid);
     Kernel& kernel = read.add(uid, hash);
-    kernel.name = item.text("name");
-    kernel.module = item.text("module");
-    if (!kernel.name.empty()) --read.users_.at(uid).unnamed;
     kernel.launches = static_cast<std::uint64_t>(item.integer("launches", 0));
     kernel.mean_ns = item.number("mean_ns");
     kernel.predicted_ns = item.number("predicted_ns");
+    read.give_name(uid, kernel, item.text("name"), item.text("module"));
   }
   if (!fields.ok()) return fields.error();
   *this = std::move(read);

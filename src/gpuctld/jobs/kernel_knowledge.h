@@ -26,6 +26,8 @@ namespace gpuctl::daemon {
 /// ago: of the same user, or where there is no room for all, of the user with the most.
 inline constexpr std::size_t kMaxLearntKernelsOfUser = 1024;
 inline constexpr std::size_t kMaxLearntKernels = 4096;
+/// Bytes of their names and modules, of one user and of all; room is made in the same way.
+inline constexpr std::size_t kMaxLearntTextOfUser = 256u << 10, kMaxLearntText = 4 * kMaxLearntTextOfUser;
 /// For a kernel that was never seen to end. The quantum of most policies.
 inline constexpr sched::Time kUnknownDuration = std::chrono::milliseconds{1};
 /// For a kernel that was never evicted. On an H200 an eviction cost 56 to 101 us, the return included
@@ -94,6 +96,7 @@ class KernelKnowledge {
   struct User {
     std::list<std::uint64_t> recent;  ///< kernels: the one that was launched the longest time ago comes first
     std::size_t unnamed = 0;
+    std::size_t text = 0;  ///< bytes of names and modules
   };
   using Key = std::pair<std::uint32_t, std::uint64_t>;  ///< uid, ipc::kernel_hash
   sched::Time alone(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
@@ -104,11 +107,13 @@ class KernelKnowledge {
   Kernel& find_or_add(std::uint32_t uid, std::uint64_t hash);
   Kernel& add(std::uint32_t uid, std::uint64_t hash);
   void make_room(std::uint32_t uid);
+  void give_name(std::uint32_t uid, Kernel& kernel, std::string name, std::string module);
   void drop(std::uint32_t uid, std::uint64_t hash);
 
   sched::Predictor predictor_;
   std::map<Key, Kernel> kernels_;
   std::map<std::uint32_t, User> users_;
+  std::size_t text_ = 0;  ///< of all users
   bool changed_ = false;
 };
 

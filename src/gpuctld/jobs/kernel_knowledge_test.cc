@@ -5,6 +5,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "gpuctld/clients/client.h"
+
 namespace gpuctl::daemon {
 namespace {
 
@@ -252,6 +254,48 @@ TEST(KernelKnowledge, KeepsWhoseKernelsTheyAreOverARestart) {
     bad.at("kernels").at(0).at("key") = key;
     EXPECT_FALSE(after.from_json(bad)) << key;
   }
+}
+
+ipc::KernelProfile called(const std::string& name) {
+  ipc::KernelProfile profile;
+  profile.name = name;
+  profile.module = "m";
+  return profile;
+}
+
+TEST(KernelKnowledge, LongNamesTakeNoMoreThanTheirUsersShare) {
+  KernelKnowledge knowledge;
+  knowledge.teach(7, called("another's"));
+  for (std::size_t i = 0; i < kMaxLearntKernelsOfUser; ++i)
+    knowledge.teach(kUser, called(std::to_string(i) + std::string(8000, 'k')));
+  std::size_t text = 0, kernels = 0;
+  for (const ipc::KernelDurations& kernel : knowledge.list()) {
+    EXPECT_LE(kernel.name.size(), kMaxKernelText);
+    if (kernel.uid == kUser) text += kernel.name.size() + kernel.module.size(), ++kernels;
+  }
+  EXPECT_LE(text, kMaxLearntTextOfUser);
+  EXPECT_GT(text, kMaxLearntTextOfUser / 2);
+  EXPECT_EQ(knowledge.list().size(), kernels + 1) << "another user loses nothing";
+  const auto latest = ipc::kernel_hash("m", std::to_string(kMaxLearntKernelsOfUser - 1) + std::string(8000, 'k'));
+  EXPECT_EQ(knowledge.name_of(kUser, latest).first.size(), kMaxKernelText) << "its number is that of the whole name";
+
+  KernelKnowledge read;
+  ASSERT_TRUE(read.from_json(knowledge.to_json()));
+  EXPECT_EQ(read.list().size(), kernels + 1);
+  knowledge.forget(kUser);
+  for (std::size_t i = 0; i < 10; ++i) knowledge.teach(kUser, called(std::to_string(i)));
+  EXPECT_EQ(knowledge.list().size(), 11u) << "what was forgotten takes no room";
+}
+
+TEST(KernelKnowledge, LongNamesOfManyUsersTakeNoMoreThanThereIs) {
+  KernelKnowledge knowledge;
+  knowledge.teach(1, called("first"));
+  for (std::uint32_t user = 2; user < 12; ++user)
+    for (int i = 0; i < 200; ++i) knowledge.teach(user, called(std::to_string(i) + std::string(1000, 'k')));
+  std::size_t text = 0;
+  for (const ipc::KernelDurations& kernel : knowledge.list()) text += kernel.name.size() + kernel.module.size();
+  EXPECT_LE(text, kMaxLearntText);
+  EXPECT_EQ(knowledge.name_of(1, ipc::kernel_hash("m", "first")).first, "first");
 }
 
 }  // namespace

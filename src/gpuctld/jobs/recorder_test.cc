@@ -39,15 +39,32 @@ TEST(Recorder, LaunchesInOriginalFormAreForThoseWhoAskForThem) {
   EXPECT_EQ(others[0].launch.pid, 2);
 }
 
-TEST(Recorder, SaysWhatASlowReaderLost) {
+TEST(Recorder, ManyLaunchesAreReadInParts) {
+  Recorder recorder;
+  int reader = 0;
+  recorder.read(&reader);
+  for (std::size_t i = 0; i < ipc::kMostLaunchesInReply + 3; ++i) recorder.add({.launch = {.pid = static_cast<std::int64_t>(i)}});
+  const Recorder::Part first = recorder.read(&reader), rest = recorder.read(&reader);
+  EXPECT_EQ(first.launches.size(), ipc::kMostLaunchesInReply);
+  EXPECT_TRUE(first.more);
+  ASSERT_EQ(rest.launches.size(), 3u);
+  EXPECT_EQ(rest.launches.front().launch.pid, static_cast<std::int64_t>(ipc::kMostLaunchesInReply));
+  EXPECT_FALSE(rest.more);
+  EXPECT_EQ(first.lost + rest.lost, 0u);
+}
+
+/// However long their names are.
+TEST(Recorder, ASlowReaderLosesTheOldest) {
   Recorder recorder;
   int slow = 0;
   recorder.read(&slow);
-  for (std::size_t i = 0; i < kMostKept + 3; ++i) recorder.add({.launch = {.pid = static_cast<std::int64_t>(i)}});
+  constexpr std::size_t kName = 1u << 20, kAdded = 2 * kMostKeptBytes / kName;
+  for (std::size_t i = 0; i < kAdded; ++i)
+    recorder.add({.launch = {.pid = static_cast<std::int64_t>(i), .kernel = std::string(kName, 'k')}});
   const Recorder::Part part = recorder.read(&slow);
-  EXPECT_EQ(part.lost, 3u);
-  ASSERT_EQ(part.launches.size(), kMostKept);
-  EXPECT_EQ(part.launches.front().launch.pid, 3);
+  EXPECT_EQ(part.launches.size(), kMostKeptBytes / kName - 1);
+  EXPECT_EQ(part.lost + part.launches.size(), kAdded);
+  EXPECT_EQ(part.launches.front().launch.pid, static_cast<std::int64_t>(part.lost));
 }
 
 }  // namespace

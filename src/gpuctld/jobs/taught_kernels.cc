@@ -21,7 +21,6 @@ void KernelKnowledge::teach(std::uint32_t uid, const ipc::KernelProfile& profile
   const std::uint64_t hash = ipc::kernel_hash(profile.module, profile.name);
   if (find(uid, hash) != nullptr) drop(uid, hash);
   Kernel& kernel = find_or_add(uid, hash);
-  name(uid, profile.module, profile.name);
   for (const ipc::ProfileInput& input : profile.inputs) {
     const sched::Sample sample = sched::sample_of(input);
     for (std::uint64_t i = 0; i < std::min(sample.launches, sched::kMostTimesLearnt); ++i) {
@@ -36,6 +35,7 @@ void KernelKnowledge::teach(std::uint32_t uid, const ipc::KernelProfile& profile
     predictor_.learn_curve(kernel.id, sched::CapSM{static_cast<std::uint32_t>(point.sms)}, kTasks,
                            of_us(point.block_task_us * sched::kCurveTasks));
   if (profile.evict_us > 0) predictor_.learn_eviction(kernel.id, of_us(profile.evict_us));
+  name(uid, profile.module, profile.name);
   changed_ = true;
 }
 

@@ -21,7 +21,7 @@ namespace gpuctl::daemon {
 namespace {
 
 /// Recorder keeps more than many programs launch in this time.
-constexpr std::chrono::milliseconds kRecordEvery{500};
+constexpr std::chrono::milliseconds kRecordEvery{500}, kRecordTheRest{1};
 constexpr std::size_t kMostStuckName = 1000, kMostCommand = 256;
 /// More than any GPU has.
 constexpr std::int64_t kMostSmsSaid = 1'000'000;
@@ -112,7 +112,7 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
     launches.emplace_back(to_json(launch));
   }
   Answer answer = success({{"launches", std::move(launches)}, {"lost", static_cast<std::int64_t>(part.lost)}});
-  answer.again = kRecordEvery;
+  answer.again = part.more ? kRecordTheRest : kRecordEvery;
   return answer;
 }
 

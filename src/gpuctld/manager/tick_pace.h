@@ -17,7 +17,7 @@ inline constexpr std::chrono::microseconds kHandoverTick{200};
 inline constexpr std::chrono::milliseconds kIdleTick{250};
 
 /// To look at a thousand clients takes long. While nothing changes no more than a hundredth of a core is spent on it,
-/// and in a handover no more than half of one.
+/// while something does a tenth, and in a handover half of one. Nobody pays for it: it may be anybody's demand.
 class TickPace {
  public:
   using Duration = std::chrono::nanoseconds;
@@ -31,7 +31,7 @@ class TickPace {
   Duration wait(bool handover, bool busy) const {
     if (handover) return std::clamp<Duration>(took_, kHandoverTick, kBusyTick);
     if (!busy) return kIdleTick;
-    return changed_ ? Duration(kBusyTick) : std::clamp<Duration>(100 * took_, kBusyTick, kIdleTick);
+    return std::clamp<Duration>((changed_ ? 10 : 100) * took_, kBusyTick, kIdleTick);
   }
 
  private:

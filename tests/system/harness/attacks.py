@@ -4,6 +4,7 @@ for a short while and returns; what it keeps open stays open until the next atta
 
 import array
 import contextlib
+import ctypes
 import fcntl
 import json
 import mmap
@@ -13,6 +14,7 @@ import select
 import signal
 import socket
 import struct
+import threading
 import time
 
 from tests.system.harness import users
@@ -24,6 +26,10 @@ LONGEST_OF_CLIENT = 4 << 20
 ANY_PORT = (b"127.0.0.1", 0)  # a name in text would need a module that the attacker may not read
 PAGE_BYTES = 61440
 F_ADD_SEALS, F_SEAL_FUTURE_WRITE = 1033, 16  # fcntl.h
+PUNCH_HOLE = 3  # with the size kept: linux/falloc.h
+SYS_FUTEX = 202
+GRANT_EPOCH, USAGE = 64 + 16, 64 + 64 * 16  # src/ipc/stub.h, in bytes: of the first device
+WAITERS, MAPPINGS = 100, 500
 JUNK = (
     None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**63), 0.5, 1e308, "", "/", "../..", "x" * 5000, "\0\n\x1b[2J",
     "\ud800", "\u00e9" * 300, [], [[]], [None] * 300, {}, {"a": {}}, {"": 0}, {"weight": "x"}, ["GPU-0"] * 40,
@@ -316,6 +322,17 @@ class Attacker:
     def attack_hints(self):
         self.flood_as_member(lambda: message("SetHint", "oneway", priority=self.random.randrange(-100, 1)) * 50)
 
+    def attack_taught(self):
+        """Kernels with the longest names there may be, and questions about them, by one who records and never reads."""
+        self.connect().sendall(message("Record", "more"))
+
+        def some():
+            kernel = {"name": self.random.randbytes(4000).hex(), "module": "m" * 500, "inputs": [], "curve": [],
+                      "block_task_us": 0, "evict_us": 0}  # fmt: skip
+            return message("TeachKernel", kernel=kernel)
+
+        self.flood(*(some() for _ in range(100)), message("ListKernels"), message("Record"), connections=4, read=True)
+
     def attack_memory(self):
         self.flood_as_member(
             lambda: message("HoldMemory", "oneway", device=0, bytes=self.random.getrandbits(62)) * 50, self.own_slice
@@ -398,6 +415,46 @@ class Attacker:
                 connection.recv(1 << 16)
             self.count()
 
+    def attack_waiters(self):
+        """Very many threads wait for the next grant."""
+        _, page, kick, _ = self.join()
+        epoch = (ctypes.c_uint32 * (PAGE_BYTES // 4)).from_buffer(page)
+        libc, over = ctypes.CDLL(None), []
+
+        def wait():
+            while not over:
+                seen = epoch[GRANT_EPOCH // 4]
+                libc.syscall(SYS_FUTEX, ctypes.byref(epoch, GRANT_EPOCH), 0, seen, struct.pack("qq", 0, 10**8), None, 0)
+
+        threads = [threading.Thread(target=wait, daemon=True) for _ in range(WAITERS)]
+        for thread in threads:
+            thread.start()
+        try:
+            self.demand_of(page, kick)
+        finally:
+            over.append(True)
+            for thread in threads:
+                thread.join()
+            del epoch
+
+    def demand_of(self, page, kick):
+        while self.goes_on():
+            page[USAGE : USAGE + 4] = self.random.choice((0, 1, 8)).to_bytes(4, "little")
+            kick.write(b"\1\0\0\0\0\0\0\0")
+            self.count()
+            time.sleep(0.001)
+
+    def attack_holes(self):
+        """Holes in a page that is mapped very often."""
+        _, _, kick, file = self.join()
+        libc = ctypes.CDLL(None)
+        self.kept += [mmap.mmap(file.fileno(), PAGE_BYTES) for _ in range(MAPPINGS)]
+        while self.goes_on():
+            for _ in range(20):
+                libc.fallocate(file.fileno(), PUNCH_HOLE, ctypes.c_long(0), ctypes.c_long(PAGE_BYTES))
+                kick.write(b"\1\0\0\0\0\0\0\0")
+            self.count(20)
+
     def attack_page(self):
         """Random words, counters that jump, and wake-ups without end."""
         joined = self.members(8, self.random.choice(("/", self.own_slice)))
@@ -423,9 +480,8 @@ class Attacker:
         joined = self.members(8)
         while self.goes_on() and joined:
             for _, page, kick, _ in joined:
-                usage = 64 + 64 * 16
-                page[usage : usage + 4] = self.random.choice((0, 1, 8)).to_bytes(4, "little")
-                page[usage + 4 : usage + 8] = (8).to_bytes(4, "little")
+                page[USAGE : USAGE + 4] = self.random.choice((0, 1, 8)).to_bytes(4, "little")
+                page[USAGE + 4 : USAGE + 8] = (8).to_bytes(4, "little")
                 kick.write(b"\1\0\0\0\0\0\0\0")
                 self.count()
 
