@@ -38,8 +38,10 @@ std::optional<std::uint32_t> UserBudgets::gives_up_connection_for(std::uint32_t 
 std::chrono::nanoseconds UserBudgets::wait(std::uint32_t uid, std::uint64_t now_ns) const {
   if (exempt(uid)) return {};
   const auto found = users_.find(uid);
-  return std::max(together_.wait(now_ns),
-                  found == users_.end() ? std::chrono::nanoseconds() : found->second.wait(now_ns));
+  const bool known = found != users_.end();
+  const bool asks_seldom = user_.kept_time.burst > 0 && (!known || found->second.kept_time.wait(now_ns).count() == 0);
+  return std::max(asks_seldom ? std::chrono::nanoseconds() : together_.wait(now_ns),
+                  known ? found->second.wait(now_ns) : std::chrono::nanoseconds());
 }
 
 void UserBudgets::charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns) {
@@ -77,15 +79,17 @@ std::optional<std::uint64_t> UserBudgets::log_line(std::uint32_t uid, std::uint6
 
 void UserBudgets::worked(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns) {
   if (exempt(uid)) return;
-  for (Account* account : {&of(uid), &together_})
-    account->time.charge(std::chrono::duration<double>(took).count(), now_ns);
+  const double seconds = std::chrono::duration<double>(took).count();
+  of(uid).time.charge(seconds, now_ns);
+  of(uid).kept_time.charge(seconds, now_ns);
+  together_.time.charge(seconds, now_ns);
 }
 
 void UserBudgets::forget_idle(std::uint64_t now_ns) {
   std::erase_if(users_, [&](const auto& user) {
     const Account& account = user.second;
     return account.connections == 0 && account.calls.full(now_ns) && account.bytes.full(now_ns) &&
-           account.log_lines.full(now_ns) && account.time.full(now_ns);
+           account.log_lines.full(now_ns) && account.time.full(now_ns) && account.kept_time.full(now_ns);
   });
 }
 

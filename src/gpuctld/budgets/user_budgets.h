@@ -23,6 +23,8 @@ struct Budget {
   TokenBucket::Rate bytes;        ///< received and sent
   TokenBucket::Rate log_lines;
   TokenBucket::Rate time;  ///< seconds of the daemon's processor, whatever they went into
+  /// Of a user only, seconds too: who has taken no more waits for nobody else's debts.
+  TokenBucket::Rate kept_time{};
 };
 
 inline constexpr std::size_t kMiB = 1u << 20;
@@ -33,7 +35,8 @@ inline constexpr Budget kBudgetOfUser{.connections = 512,
                                       .calls = {1000, 4000},
                                       .bytes = {8.0 * kMiB, 32.0 * kMiB},
                                       .log_lines = {1, 100},
-                                      .time = {0.25, 0.1}};
+                                      .time = {0.25, 0.1},
+                                      .kept_time = {0.01, 0.02}};
 /// About half of what the daemon can do on a slow machine.
 inline constexpr Budget kBudgetOfAll{.connections = 4032,
                                      .buffered = 24 * kMiB,
@@ -87,14 +90,18 @@ class UserBudgets {
  private:
   struct Account {
     explicit Account(const Budget& budget)
-        : calls(budget.calls), bytes(budget.bytes), log_lines(budget.log_lines), time(budget.time) {}
+        : calls(budget.calls),
+          bytes(budget.bytes),
+          log_lines(budget.log_lines),
+          time(budget.time),
+          kept_time(budget.kept_time) {}
 
     std::chrono::nanoseconds wait(std::uint64_t now_ns) const {
       return std::max({calls.wait(now_ns), bytes.wait(now_ns), time.wait(now_ns)});
     }
 
     std::size_t connections = 0, buffered = 0;
-    TokenBucket calls, bytes, log_lines, time;
+    TokenBucket calls, bytes, log_lines, time, kept_time;
     std::uint64_t lines_left_out = 0;
   };
   Account& of(std::uint32_t uid) { return users_.try_emplace(uid, user_).first->second; }

@@ -72,6 +72,20 @@ TEST(UserBudgets, ManyUserIdsTogetherHaveABudgetToo) {
   EXPECT_EQ(budgets.wait(0, kSecond), 0ns);
 }
 
+TEST(UserBudgets, WhoAsksSeldomWaitsForNobodyElsesDebts) {
+  Budget of_user = kSmall;
+  of_user.kept_time = {0.01, 0.02};
+  UserBudgets budgets(33, of_user, kSmallOfAll);
+  for (std::uint32_t uid = 1000; uid < 1020; ++uid) budgets.worked(uid, 100ms, kSecond);
+  EXPECT_GE(budgets.wait(1000, kSecond), 900ms) << "who brought all into debt waits until that is paid";
+  EXPECT_EQ(budgets.wait(2000, kSecond), 0ns);
+  budgets.worked(2000, 15ms, kSecond);
+  EXPECT_EQ(budgets.wait(2000, kSecond), 0ns);
+  budgets.worked(2000, 15ms, kSecond);
+  EXPECT_GE(budgets.wait(2000, kSecond), 900ms) << "it has taken more than is kept for it";
+  EXPECT_EQ(budgets.wait(2000, 2 * kSecond + kSecond / 20), 0ns);
+}
+
 TEST(UserBudgets, ConnectionsAreCountedByUserAndTogether) {
   UserBudgets budgets = small();
   EXPECT_TRUE(budgets.connect(1000, 1));

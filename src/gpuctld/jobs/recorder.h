@@ -27,8 +27,8 @@ class Recorder {
     std::uint64_t lost = 0;  ///< launches that were lost before the first of these
     bool more = false;       ///< there are more than that
   };
-  /// What ended since the reader's last call, as much as one reply may have. The first call returns nothing and makes it a reader. `original`:
-  /// launches in original form too.
+  /// What ended since the reader's last call, as much as one reply may have. The first call returns nothing and makes
+  /// it a reader. `original`: launches in original form too.
   Part read(const void* reader, bool original = false);
   /// The reader, if it was one, is gone.
   void forget(const void* reader);

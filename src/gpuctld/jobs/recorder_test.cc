@@ -43,7 +43,8 @@ TEST(Recorder, ManyLaunchesAreReadInParts) {
   Recorder recorder;
   int reader = 0;
   recorder.read(&reader);
-  for (std::size_t i = 0; i < ipc::kMostLaunchesInReply + 3; ++i) recorder.add({.launch = {.pid = static_cast<std::int64_t>(i)}});
+  for (std::size_t i = 0; i < ipc::kMostLaunchesInReply + 3; ++i)
+    recorder.add({.launch = {.pid = static_cast<std::int64_t>(i)}});
   const Recorder::Part first = recorder.read(&reader), rest = recorder.read(&reader);
   EXPECT_EQ(first.launches.size(), ipc::kMostLaunchesInReply);
   EXPECT_TRUE(first.more);
