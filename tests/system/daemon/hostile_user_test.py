@@ -12,10 +12,13 @@ import contextlib
 import heapq
 import json
 import os
+import pathlib
 import random
+import shutil
 import signal
 import statistics
 import sys
+import tempfile
 import time
 import traceback
 import typing
@@ -194,6 +197,10 @@ class HostileUser(endurance.Endurance):
         super().setUp()
         if os.geteuid() != 0:
             self.skipTest("only root can start programs of other users")
+        shared_memory = pathlib.Path("/dev/shm")
+        if shared_memory.is_dir():  # as /run, where the service has its state: to write to a busy disk may wait
+            self.state = pathlib.Path(tempfile.mkdtemp(prefix="gpuctl-state.", dir=shared_memory))
+            self.addCleanup(shutil.rmtree, self.state)
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + 'daemon.socket_mode = "0666"\n', session=True)
         prefer(self.daemon.pid, NICE)
         self.scratch.chmod(0o711)

@@ -435,7 +435,6 @@ class Attacker:
             over.append(True)
             for thread in threads:
                 thread.join()
-            del epoch
 
     def demand_of(self, page, kick):
         while self.goes_on():
