@@ -42,8 +42,8 @@ TEST(InForce, InAnyTreeItIsWhatTheDefinitionSays) {
     for (std::uint32_t n = 1 + random.below(12); n-- > 0;)
       nodes.push_back({.parent = static_cast<std::int32_t>(random.below(nodes.size())),
                        .reserve = CapSM{static_cast<std::uint32_t>(random.below(8) == 0)},
-                       .max = CapSM{random.below(8) == 0 ? 40u : 132u},
                        .strict = random.below(2) == 0,
+                       .max = CapSM{random.below(8) == 0 ? 40u : 132u},
                        .weight = random.below(3) == 0 ? 200u : 100u});
     std::vector<Resident> clients(1 + random.below(6));
     for (Resident& client : clients) client.node = static_cast<std::uint32_t>(random.below(nodes.size()));
