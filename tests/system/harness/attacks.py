@@ -366,18 +366,23 @@ class Attacker:
         self.children.append(child)
         theirs = [message("Kill", pid=pid, signal="KILL", timeout_ms=0) for pid in self.others]
         theirs += [message("Kill", slice=path, signal="KILL") for path in ("ls", "tenant")]
-        theirs.append(message("Kill", slice="/", signal="USR1"))  # where none but other attackers of its user may be
         self.flood(b"".join(theirs), message("Kill", pid=child, signal="USR1", timeout_ms=60000), connections=AT_ONCE)
 
     def attack_endings(self):
-        """Programs that ignore signals, of which the end is wanted again and again, by connections that hang up."""
+        """Programs that ignore signals, of which the end is wanted again and again, by connections that hang up. They
+        have a slice of their own: others of this user attack from its slice, and would be ended too.
+        """
+        path = f"{self.own_slice}/ends-{os.getpid()}"
+        with self.connect() as connection:
+            connection.sendall(message("CreateSlice", path=path, settings={}))
+            connection.recv(1 << 16)
         for _ in range(20):
             child = os.fork()
             if child == 0:
                 try:
                     users.end_with_parent()
                     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-                    self.join(self.own_slice)
+                    self.join(path)
                     signal.pause()
                 finally:
                     os._exit(0)
@@ -385,7 +390,7 @@ class Attacker:
         while self.goes_on():
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(self.path)
-                connection.sendall(message("Kill", slice=self.own_slice, signal="USR1", timeout_ms=60000))
+                connection.sendall(message("Kill", slice=path, signal="USR1", timeout_ms=60000))
                 self.count()
 
     # The page.
