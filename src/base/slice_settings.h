@@ -51,6 +51,9 @@ inline constexpr std::array<std::string_view, 2> kIsolations{"shared", "isolated
   LIMIT(memory_max, memory_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, .on_root = true, \
         .option = "memory-max", .argument = "SIZE|none", \
         .help = "Device memory of each GPU for all its programs together, such as 16G") \
+  TEXT(latency, "none", .kind = SettingKind::latency, \
+       .option = "latency", .argument = "TIME|MULTIPLE|none", \
+       .help = "99 of 100 bursts are to take at most this, such as 5ms, or 2x of what they take alone; others yield") \
   TEXT(policy, "share", .kind = SettingKind::policy, .on_root = true, \
        .option = "policy", .argument = "NAME[:OPTION=VALUE]", \
        .help = "How the slice divides its SMs, or the GPU's time, among what is below it") \
@@ -76,7 +79,7 @@ struct SliceSettings {
 };
 
 /// The kind of a value. It decides how the value is read and written.
-enum class SettingKind { sms, milliseconds, number, bytes, choice, policy, user, group };
+enum class SettingKind { sms, milliseconds, number, bytes, choice, latency, policy, user, group };
 
 inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound
 

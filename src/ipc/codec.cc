@@ -18,9 +18,9 @@ namespace json = boost::json;
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
-  ended, ended_launches, ended_evictions, latency,
+  ended, ended_launches, ended_evictions, latencies,
   effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
-  effective_memory_max))
+  effective_memory_max, latency_now))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))

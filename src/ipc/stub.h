@@ -228,6 +228,7 @@ struct alignas(64) LatencyCounts {
   std::uint32_t bursts[kLatencyBuckets];
   std::uint32_t requests[kLatencyBuckets];  ///< where there are any, bursts are not shown
   std::uint32_t counted;                    ///< changes after each that counted
+  std::uint32_t open;                       ///< 1: a burst went on when the agent last looked
 };
 static_assert(sizeof(LatencyCounts) == 2 * 4 * kLatencyBuckets + 64);
 

@@ -43,7 +43,7 @@ struct Slice {
   std::int64_t ended = 0;   ///< programs in it and below it that have ended since the daemon started
   std::int64_t ended_launches = 0;
   std::int64_t ended_evictions = 0;
-  std::vector<Latency> latency;  ///< of programs that are or were in it or below it, lately and in all; may be empty
+  std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   /// What is in force where slices above bound it; absent: what is set.
   std::optional<std::int64_t> effective_reserve;
   std::optional<std::string> effective_reserve_mode;
@@ -51,6 +51,7 @@ struct Slice {
   std::optional<std::int64_t> effective_priority;
   std::optional<std::string> effective_isolation;
   std::optional<std::int64_t> effective_memory_max;
+  std::optional<std::string> latency_now;  ///< what is done for its latency and what came of it, for people
 };
 
 struct Device {

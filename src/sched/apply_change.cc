@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/latency_text.h"
 #include "sched/policy.h"
 #include "sched/temporal/job_policy.h"
 
@@ -32,6 +33,7 @@ std::string what_is_wrong(const SliceSetting& setting, const std::string& text) 
       choices.append(choices.empty() ? "" : choice == setting.choices.back() ? " or " : ", ").append(choice);
     return "must be " + choices;
   }
+  if (setting.kind == SettingKind::latency) return parse_latency(text) ? "" : "must be " + std::string(kLatencyForm);
   if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
   const auto sound = check_slice_policy(text);
@@ -71,6 +73,7 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.isolation) result.isolated = *change.isolation == kIsolations.back();
   if (change.memory_max) result.memory_max = static_cast<std::uint64_t>(*change.memory_max);
   if (change.memory_unlimited) result.memory_max.reset();
+  if (change.latency) result.latency = *change.latency;
   if (change.policy) {
     const Policy* dividing = dividing_policy(*change.policy);
     result.policy = dividing != nullptr ? dividing : &policies().front();

@@ -46,10 +46,11 @@ struct Slice {
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
-  bool isolated = false;                    ///< its programs share no context of the GPU with others
-  std::optional<std::uint64_t> memory_max;  ///< bytes per client
-  const Policy* policy = nullptr;           ///< a row of the policy table, never null inside a SliceTree
-  std::string job_policy;                   ///< a policy for jobs, with its options; "": none, `policy` alone divides
+  bool isolated = false;                                       ///< its programs share no context of the GPU with others
+  std::optional<std::uint64_t> memory_max;                     ///< bytes per client
+  std::string latency{slice_setting("latency").text_default};  ///< base/latency_text.h
+  const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree
+  std::string job_policy;          ///< a policy for jobs, with its options; "": none, `policy` alone divides
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
 };

@@ -128,6 +128,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "priority      0\n"
             "isolation     shared\n"
             "memory max    none\n"
+            "target        none\n"
             "policy        share (for programs that may run side by side: reserves first, the rest by weight up to max "
             "and demand)\n"
             "owner         root\n"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/latency_text.h"
 #include "base/limit_text.h"
 #include "gpuctl/text/suggest.h"
 #include "gpuctl/text/units.h"
@@ -135,6 +136,11 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
       if (std::ranges::find(setting.choices, value) == setting.choices.end())
         return usage(where + ": " + in_quotes(value) + " is not one of " + setting.argument +
                      hint(value, {setting.choices.begin(), setting.choices.end()}));
+      settings.*setting.text = value;
+      return {};
+    case SettingKind::latency:
+      if (!parse_latency(value))
+        return usage(where + ": " + in_quotes(value) + " is not a target; give " + std::string(kLatencyForm));
       [[fallthrough]];
     case SettingKind::policy:
       settings.*setting.text = value;

@@ -24,9 +24,9 @@ std::string set(const std::vector<std::string>& assignments) {
 TEST(Settings, EveryKey) {
   EXPECT_EQ(
       set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3",
-           "isolation=isolated", "memory-max=16G", "policy=share", "owner=0:0"}),
+           "isolation=isolated", "memory-max=16G", "latency=1.3x", "policy=share", "owner=0:0"}),
       R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"isolation":"isolated",)"
-      R"("memory_max":17179869184,"policy":"share","owner_uid":0,"owner_gid":0})");
+      R"("memory_max":17179869184,"latency":"1.3x","policy":"share","owner_uid":0,"owner_gid":0})");
 }
 
 TEST(Settings, NoneLiftsALimit) {
@@ -52,6 +52,9 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not one of strict|active|lend; did you mean 'lend'?");
   EXPECT_EQ(set({"reserve-mode=activ"}),
             "reserve-mode: 'activ' is not one of strict|active|lend; did you mean 'active'?");
+  EXPECT_EQ(set({"latency=5"}),
+            "latency: '5' is not a target; give a time from 10us to 3600s such as 5ms, a multiple from 1x to 1000x "
+            "such as 1.3x, or none");
   for (const char* value : {"100", "soon", "", "1.5ms", "-1s"})
     EXPECT_EQ(set({std::string("reserve-hold=") + value}),
               "reserve-hold: '" + std::string(value) +

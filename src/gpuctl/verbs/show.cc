@@ -33,6 +33,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("priority", std::to_string(s.priority));
   line("isolation", printable(s.isolation));
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
+  line("target", s.latency == "none" ? "none" : "99 of 100 bursts within " + printable(s.latency));
+  if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
@@ -42,7 +44,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("ended", s.ended == 0 ? "none"
                              : plural(s.ended, "program") + "; launches " + format_count(s.ended_launches) +
                                    ", evictions " + format_count(s.ended_evictions));
-  const std::vector<std::string> latency = latency_lines(s.latency);
+  const std::vector<std::string> latency = latency_lines(s.latencies);
   line("latency", latency.empty() ? "none measured" : latency.front());
   for (std::size_t i = 1; i < latency.size(); ++i) line("", latency[i]);
 }

@@ -176,8 +176,8 @@ Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, con
                                    std::to_string(sms.demand),
                                    std::to_string(s.clients),
                                    bars ? spark(view, s.path) : "-",
-                                   latency_text(s.latency, &ipc::Latency::p50_us),
-                                   latency_text(s.latency, &ipc::Latency::p99_us)};
+                                   latency_text(s.latencies, &ipc::Latency::p50_us),
+                                   latency_text(s.latencies, &ipc::Latency::p99_us)};
     if (const ipc::Fairness* f = fairness_of(now.fairness, s.path); f != nullptr && f->programs > 0)
       cells.insert(cells.end(), {format_slowdown(f->antt), format_slowdown(f->dntt), format_slowdown(f->stp)});
     else if (served)

@@ -64,7 +64,7 @@ TEST(TopScreen, PlainText) {
 
 TEST(TopScreen, SlicesHaveTheLatencyOfTheirPrograms) {
   ipc::Snapshot now = snapshot(2);
-  now.slices[3].latency = {{"requests", 10, 100, 1400, 3300, 5100}, {"requests", 0, 900, 1, 2, 3}};
+  now.slices[3].latencies = {{"requests", 10, 100, 1400, 3300, 5100}, {"requests", 0, 900, 1, 2, 3}};
   const Lines lines = render_top(nullptr, now, {90, 24, false, true});
   EXPECT_EQ(lines[3], "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS     P99");
   EXPECT_EQ(lines[4], "/                -    -     100         0  share       108     132        0       -");

@@ -67,6 +67,9 @@ class Client {
   using TakeLatencies = std::function<void(int device, const ClientLatency::More& more)>;
   void read_latencies(std::uint64_t now_ns, bool at_once, const TakeLatencies& take);
 
+  /// Whether the client says that a burst of its goes on there.
+  bool in_burst(std::size_t slot) const { return ipc::load(ipc::latency_at(*stub_.get(), slot).open) != 0; }
+
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
 

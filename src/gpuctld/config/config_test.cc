@@ -78,6 +78,7 @@ max = 100
 weight = 300
 priority = 10
 memory_max = 1000000
+latency = "5ms"
 policy = "share"
 owner_uid = 0
 owner_gid = 44

@@ -27,6 +27,7 @@ struct Turn {
   std::int32_t priority = 0;         ///< the greatest of them
   double share = 0;
   bool often = false, in_server = false, second = false;
+  std::optional<std::chrono::microseconds> longest;  ///< the least of theirs
 };
 
 /// Whether a program of `a` has a part in a reserve that none of `b` has a part in.
@@ -54,6 +55,7 @@ std::vector<Turn> turns_of(std::span<const sched::NodeInput> nodes, std::span<co
     turn.priority = std::max(turn.priority, program.priority);
     turn.share += share[program.node];
     turn.often |= program.often;
+    if (program.longest) turn.longest = std::min(*program.longest, turn.longest.value_or(*program.longest));
   }
   return turns;
 }
@@ -91,6 +93,7 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
       slices.push_back(seconds == 1 ? longest_second : shared(longest_second));
     else
       slices.push_back(part < 1 ? shared(kUsualTimeSliceUs) : ipc::kDriversTimeSlice);
+    if (turn.longest) slices.back() = std::min(slices.back(), static_cast<std::uint32_t>(turn.longest->count()));
   }
   return slices;
 }

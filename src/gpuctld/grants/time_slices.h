@@ -18,7 +18,9 @@
 //   slices; those of the others are shorter in proportion to their shares.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +55,8 @@ struct TimeShare {
   std::int32_t priority = 0;
   bool often = false;      ///< launches_often()
   bool in_server = false;  ///< it shares the context of the MPS server, and its turns
+  /// The longest that it may have, because it yields to a slice with a target for its latency (sched/latency).
+  std::optional<std::chrono::microseconds> longest{};
 };
 
 /// Whether a program launches often. `before`: what was found last; the bound is lower then, so that time slices do not

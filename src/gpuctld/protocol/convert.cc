@@ -37,6 +37,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.isolation = sched::isolation_name(slice.isolated);
   settings.memory_max = bytes(slice.memory_max);
   settings.memory_unlimited = !settings.memory_max;
+  settings.latency = slice.latency;
   settings.policy = sched::policy_text(slice);
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);

@@ -70,11 +70,13 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   time_sliced_ = time_sliced;
   effective_ = sched::effective_settings(tree_.slices());
   nodes_ = tree_.nodes();
+  renew_targets();
   for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
     std::vector<sched::NodeInput>& nodes = nodes_on_[device];
     const std::vector<sched::NodeInput> before = std::exchange(nodes, nodes_);
     keep_accounts(slices_before, before, tree_.slices(), nodes);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
+    sched::keep_for(nodes, controls_[device].slices());
   }
   for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
   latencies_.keep([this](const std::string& slice) { return tree_.find(slice) != nullptr; });
@@ -124,7 +126,10 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const 
     const sched::CapSM device{devices_[i].sms};
     const bool limited = options_.limits_by_mps && sched::most_of(nodes_, slice, device) < device;
     if (!has_reserve && !limited) return std::nullopt;
-    const auto hundredths = sched::hundredths_for(sched::most_ever(nodes_on_[i], device)[slice], device);
+    // A program keeps it to its end. So what is kept for a target, which comes and goes, does not count.
+    std::vector<sched::NodeInput> nodes = nodes_;
+    sched::fit_reserves(nodes, device);
+    const auto hundredths = sched::hundredths_for(sched::most_ever(nodes, device)[slice], device);
     if (!hundredths) return std::nullopt;
     greatest = std::max(greatest, hundredths);
   }
@@ -178,9 +183,11 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
 
 std::vector<ipc::PriorityBand> Scheduler::bands() const {
   std::vector<sched::LevelClient> clients;
+  std::vector<sched::NodeInput> nodes = nodes_;
+  const std::vector<std::int32_t> raised = sched::raise_levels(nodes, levels_above());
   for (const Client& client : clients_)
-    if (!client.isolated) clients.push_back({client.node, priority_of(client)});
-  const std::vector<sched::LevelRange> levels = sched::levels_of(nodes_, clients);
+    if (!client.isolated) clients.push_back({client.node, priority_of(client) + raised[client.node]});
+  const std::vector<sched::LevelRange> levels = sched::levels_of(nodes, clients);
   std::vector<ipc::PriorityBand> bands;
   for (auto next = levels.begin(); const Client& client : clients_)
     bands.push_back(client.isolated ? ipc::PriorityBand{} : band_of(*next++));
@@ -261,11 +268,13 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
       all_take_turns || std::ranges::any_of(members, [](const auto& member) { return member.client->isolated; });
   if (!options_.time_slices || !any) return;
   std::vector<TimeShare> programs;
+  const auto longest = sched::longest_turns(nodes_, controls_[device].slices());
   for (const DeviceGrants::Member& member : members)
     programs.push_back({.node = member.client->node,
                         .priority = member.terms.priority,
                         .often = member.client->slots()[member.slot].often,
-                        .in_server = !all_take_turns && !member.client->isolated});
+                        .in_server = !all_take_turns && !member.client->isolated,
+                        .longest = longest[member.client->node]});
   const std::vector<std::uint32_t> slices =
       time_slices(nodes_, programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
   for (std::size_t i = 0; i < members.size(); ++i)
@@ -304,6 +313,10 @@ bool Scheduler::mark_often() {
 bool Scheduler::update(std::uint64_t now_ns) {
   learn(now_ns);
   bool changed = read_usage(now_ns);
+  if (step_latency(now_ns)) {
+    set_tree(tree_, now_ns);
+    return true;
+  }
   if (mark_often() || try_gpu(now_ns)) {
     decide_anew(now_ns);
     return true;

@@ -26,6 +26,7 @@
 #include "sched/activity.h"
 #include "sched/allocator.h"
 #include "sched/effective/effective.h"
+#include "sched/latency/control.h"
 #include "sched/slice_tree.h"
 #include "sched/temporal/fairness.h"
 #include "sched/temporal/trial.h"
@@ -128,6 +129,8 @@ class Scheduler {
 
   /// How long the bursts and requests of each slice's programs took.
   const SliceLatencies& latencies() const { return latencies_; }
+  /// What is done for the slice's target and what came of it, for people; none: it has no target.
+  std::optional<std::string> latency_now(const std::string& slice) const;
 
   /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
@@ -186,6 +189,18 @@ class Scheduler {
     bool left_to_gpu(const std::vector<JobQueue::Member>& now_there);
   };
 
+  /// What was seen of a device at the last step of the controls.
+  struct Seen {
+    struct Slice {
+      bool quiet = false;          ///< no other program had work
+      std::uint64_t launches = 0;  ///< of the others
+    };
+    std::map<std::string, Slice> slices;
+    std::map<std::string, sched::LatencyHistogram> bursts;  ///< all so far
+    std::string alone;                                      ///< the slice whose programs alone had work; "": none
+  };
+  struct DeviceWork;
+
   /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
@@ -218,6 +233,14 @@ class Scheduler {
   bool mark_active(std::uint64_t now_ns);
   std::size_t held_for_nobody() const;
   bool mark_often();
+  void renew_targets();
+  std::vector<sched::Protected> levels_above() const;
+  sched::LatencyHistogram new_bursts(std::size_t device, const std::string& path);
+  DeviceWork work_on(std::size_t device, std::uint64_t now_ns) const;
+  sched::LatencyStep step_of(std::size_t device, const sched::LatencyControl::Entry& entry, const DeviceWork& work,
+                             std::uint64_t now_ns);
+  void learn_alone(std::size_t device, const DeviceWork& work, std::uint64_t now_ns);
+  bool step_latency(std::uint64_t now_ns);
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);
@@ -249,6 +272,9 @@ class Scheduler {
   Recorder recorder_;
   sched::Fairness fairness_;
   SliceLatencies latencies_;
+  std::vector<sched::LatencyControl> controls_;  ///< by device, as is the next
+  std::vector<Seen> seen_;
+  std::uint64_t stepped_ns_ = 0;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<std::map<std::string, Tried>> tried_;      ///< likewise

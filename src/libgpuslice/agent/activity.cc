@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "ipc/stub_map.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
@@ -61,6 +62,11 @@ std::chrono::milliseconds Activity::look() {
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[i];
     const std::uint32_t more = count(i);
+    if (ipc::Stub* stub = Client::get().stub()) {
+      const bool open = device.burst.open();
+      if (ipc::LatencyCounts& latency = ipc::latency_at(*stub, i); (ipc::load(latency.open) != 0) != open)
+        ipc::store(latency.open, std::uint32_t{open});
+    }
     if (!device.at_work.load()) continue;
     const ipc::Grant* grant = Client::get().grant(static_cast<int>(i));
     if (more > 0 && grant && ipc::mode_of(ipc::load(grant->flags)) == ipc::Mode::free) {

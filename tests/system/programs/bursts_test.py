@@ -120,11 +120,11 @@ class Bursts(instance.SystemTest):
         self.ended("p", 1)
         below = self.start_in("p/below", BURSTS, "context", 3, MS)
         self.assertEqual(below.wait(), 0, below.err())
-        said = self.ended("p", 2)["latency"]
+        said = self.ended("p", 2)["latencies"]
         self.assertEqual([one["count"] for one in said if one["seconds"] == 0], [ROUNDS + 3])
         self.assertRegex(self.gpuctl("show", "p").stdout, rf"(?m)^latency +{ROUNDS + 3} bursts: p50 \d")
         self.gpuctl("delete-slice", "p/below")
-        self.assertEqual(self.call("GetSlice", path="p")["slice"]["latency"][-1]["count"], ROUNDS + 3)
+        self.assertEqual(self.call("GetSlice", path="p")["slice"]["latencies"][-1]["count"], ROUNDS + 3)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,188 @@
+// Targets of latency: what is seen of the slices' bursts goes to sched's control, and what that decides into the tree
+// of each device, the levels and the time slices. How the dials are turned: sched/latency/steer.h.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/latency_text.h"
+#include "gpuctld/scheduler/scheduler.h"
+#include "sched/effective/fit_reserves.h"
+#include "sched/slices.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// Long beside the daemon's tick, short beside a second.
+constexpr std::uint64_t kStepNs = 200'000'000;
+/// A program had no work if it has launched nothing for so long, and no burst of its goes on. Programs say both five
+/// times a second.
+constexpr std::uint64_t kQuietNs = 500'000'000;
+
+std::chrono::nanoseconds time_of(std::uint64_t now_ns) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(now_ns));
+}
+
+}  // namespace
+
+/// After the tree has changed.
+void Scheduler::renew_targets() {
+  std::vector<sched::LatencyControl::Target> targets;
+  for (std::uint32_t node = 0; const auto& [path, slice] : tree_.slices()) {
+    if (const auto target = parse_latency(slice.latency);
+        target && target->any() &&
+        (effective_[node].ruler < 0 || effective_[node].ruler == static_cast<std::int32_t>(node)))
+      targets.push_back({path, node, *target});
+    ++node;
+  }
+  controls_.resize(grants_.size());
+  seen_.resize(grants_.size());
+  const auto exists = [this](const std::string& path) { return tree_.find(path) != nullptr; };
+  for (sched::LatencyControl& control : controls_) control.renew(targets, exists);
+  for (Seen& seen : seen_) {
+    std::erase_if(seen.bursts, [&](const auto& entry) { return !exists(entry.first); });
+    std::erase_if(seen.slices, [&](const auto& entry) { return !exists(entry.first); });
+  }
+}
+
+std::vector<sched::Protected> Scheduler::levels_above() const {
+  std::vector<sched::Protected> slices;
+  for (const sched::LatencyControl& control : controls_)
+    for (const sched::Protected& slice : control.slices()) {
+      const auto known = std::ranges::find(slices, slice.node, &sched::Protected::node);
+      if (known == slices.end())
+        slices.push_back(slice);
+      else
+        known->rungs[0] = std::max(known->rungs[0], slice.rungs[0]);  // a program has its levels on all devices
+    }
+  return slices;
+}
+
+/// The bursts of a slice that are new since the last step at which somebody asked for them.
+sched::LatencyHistogram Scheduler::new_bursts(std::size_t device, const std::string& path) {
+  sched::LatencyHistogram now;
+  if (const auto* window = latencies_.of(path, static_cast<int>(device))) now = window->total();
+  sched::LatencyHistogram more;
+  const auto [known, is_new] = seen_[device].bursts.try_emplace(path, now);
+  if (is_new) return more;
+  sched::LatencyHistogram& before = known->second;
+  for (std::size_t i = 0; i < kLatencyBuckets; ++i)
+    more.add_to_bucket(i, now.counts()[i] - std::min(now.counts()[i], before.counts()[i]));
+  before = now;
+  return more;
+}
+
+/// What one step sees of a device.
+struct Scheduler::DeviceWork {
+  struct Program {
+    const Client* client = nullptr;
+    std::uint64_t launches = 0;
+    bool works = false, lately = false;
+  };
+  std::vector<Program> programs;
+};
+
+Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_ns) const {
+  DeviceWork work;
+  for (const DeviceGrants::Member& member : grants_[device].members()) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
+    work.programs.push_back({.client = member.client,
+                             .launches = slot.launches,
+                             .works = slot.busy() || lately || member.client->in_burst(member.slot),
+                             .lately = slot.busy() || lately});
+  }
+  return work;
+}
+
+sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyControl::Entry& entry,
+                                      const DeviceWork& work, std::uint64_t now_ns) {
+  const std::vector<sched::NodeInput>& nodes = nodes_on_[device];
+  const std::vector<sched::Protected> slices = controls_[device].slices();
+  const auto self = std::ranges::find(slices, entry.node, &sched::Protected::node);
+  sched::LatencyStep step{.now = time_of(now_ns)};
+  std::uint64_t launches = 0;
+  bool others_work = false, others_yield = false;
+  for (const DeviceWork::Program& program : work.programs) {
+    if (sched::in_or_below(program.client->slice(), entry.path)) {
+      step.active |= program.lately;
+      continue;
+    }
+    others_work |= program.works;
+    others_yield |= sched::yields(nodes, program.client->node, *self, slices);
+    step.others = step.others * 31 + static_cast<std::uint64_t>(program.client->identity().pid);
+    launches += program.launches;
+  }
+  Seen::Slice& before = seen_[device].slices[entry.path];
+  const bool quiet_before = std::exchange(before.quiet, !others_work);
+  step.quiet = quiet_before && !others_work;
+  const std::uint64_t launched = std::exchange(before.launches, launches);
+  step.launches = launches > launched ? static_cast<double>(launches - launched) : 0;
+  const bool by_turns = time_sliced_ && devices_[device].needs_mps();
+  if (others_yield && by_turns && options_.time_slices)
+    step.last[static_cast<std::size_t>(sched::Dial::turns)] = sched::kTurnRungs;
+  if (others_yield && !by_turns) {
+    step.last[static_cast<std::size_t>(sched::Dial::level)] = 1;
+    step.last[static_cast<std::size_t>(sched::Dial::kept)] = sched::kTurnRungs;  // bounded by what there is
+  }
+  return step;
+}
+
+/// Bursts of a slice without a target, while programs of that slice alone had work.
+void Scheduler::learn_alone(std::size_t device, const DeviceWork& work, std::uint64_t now_ns) {
+  std::string path;
+  bool one = true;
+  for (const DeviceWork::Program& program : work.programs) {
+    if (!program.works) continue;
+    one &= path.empty() || path == program.client->slice();
+    path = program.client->slice();
+  }
+  if (!one) path.clear();
+  const std::string before = std::exchange(seen_[device].alone, path);
+  if (path.empty() || path == "/" || controls_[device].find(path) != nullptr) return;
+  const sched::LatencyHistogram bursts = new_bursts(device, path);
+  if (before == path && bursts.count() > 0) controls_[device].saw_alone(path, bursts, time_of(now_ns));
+}
+
+/// True if a dial was turned.
+bool Scheduler::step_latency(std::uint64_t now_ns) {
+  if (now_ns < stepped_ns_ + kStepNs) return false;
+  stepped_ns_ = now_ns;
+  bool turned = false;
+  for (Client& client : clients_) read_latencies(client, now_ns, true);
+  for (std::size_t device = 0; device < controls_.size(); ++device) {
+    sched::LatencyControl& control = controls_[device];
+    const DeviceWork work = work_on(device, now_ns);
+    learn_alone(device, work, now_ns);
+    if (control.entries().empty()) continue;
+    std::vector<sched::LatencyHistogram> bursts;
+    std::vector<sched::LatencyStep> steps;
+    for (const sched::LatencyControl::Entry& entry : control.entries()) {
+      bursts.push_back(new_bursts(device, entry.path));
+      steps.push_back(step_of(device, entry, work, now_ns));
+      steps.back().active |= bursts.back().count() > 0;
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].bursts = &bursts[i];
+    std::vector<sched::NodeInput> nodes = nodes_;
+    sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
+    turned |= control.step(nodes, steps);
+  }
+  return turned;
+}
+
+std::optional<std::string> Scheduler::latency_now(const std::string& slice) const {
+  std::optional<std::string> text;
+  for (std::size_t device = 0; device < controls_.size(); ++device) {
+    const sched::Steer* steer = controls_[device].find(slice);
+    if (steer == nullptr || (controls_.size() > 1 && steer->state() == sched::Steer::State::resting && text)) continue;
+    const std::string line = (controls_.size() > 1 ? "GPU " + std::to_string(devices_[device].index) + ": " : "") +
+                             sched::words(*steer, sms_[device]);
+    text = text ? *text + "; " + line : line;
+  }
+  if (!text)
+    if (const sched::Slice* settings = tree_.find(slice); settings != nullptr && settings->latency != "none")
+      text = "a policy for jobs rules above it, so nobody yields";
+  return text;
+}
+
+}  // namespace gpuctl::daemon

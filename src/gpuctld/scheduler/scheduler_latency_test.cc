@@ -1,0 +1,124 @@
+// Targets of latency: what programs report of their bursts turns the dials of their peers, and no more than that.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+
+#include "gpuctld/testing/fake_job.h"
+
+namespace gpuctl::daemon::scheduler_latency_test {
+namespace {
+
+class Latency : public testing::Test {
+ protected:
+  static sched::SliceTree tree(const std::string& latency) {
+    sched::SliceTree tree(sched::CapSM{132}, 0);
+    EXPECT_TRUE(tree.create("ls", {.latency = latency}, kRoot));
+    EXPECT_TRUE(tree.create("batch", {}, kRoot));
+    return tree;
+  }
+
+  /// For so long, ten bursts of LS of `ms(second)` in each tenth of a second, while batch has work or not.
+  template <class Ms>
+  void go(Scheduler& scheduler, FakeProgram& ls, FakeProgram& batch, int seconds, Ms ms, bool batch_works = true) {
+    for (int tenth = 0; tenth < 10 * seconds; ++tenth) {
+      now_ns_ += 100 * kMs;
+      ipc::LatencyCounts& page = ipc::latency_at(*ls.stub.get(), 0);
+      page.bursts[latency_bucket(static_cast<std::uint64_t>(ms() * 1e6))] += 10;
+      ++page.counted;
+      ls.stub->usage[0].launches += 10;
+      if (batch_works) batch.stub->usage[0].launches += 100;
+      ipc::latency_at(*batch.stub.get(), 0).open = batch_works;
+      scheduler.update(now_ns_);
+    }
+  }
+
+  static std::string words(const Scheduler& scheduler) { return *scheduler.latency_now("ls"); }
+  static std::uint32_t level(const FakeProgram& program) {
+    const ipc::PriorityBand band = ipc::band_of(ipc::load(program.stub->grant[0].flags));
+    return 100 * band.rank / band.count;
+  }
+
+  std::uint64_t now_ns_ = 1000 * kMs;
+};
+
+TEST_F(Latency, OthersYieldWhileTheTargetIsMissedAndOnlyThen) {
+  Scheduler scheduler({gpu(132)}, tree("5ms"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  const auto kept = [&] { return ipc::load(ls.stub->grant[0].reserve); };
+  go(scheduler, ls, batch, 5, [] { return 2; });
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(level(ls), level(batch));
+  EXPECT_TRUE(is_free(batch));
+  EXPECT_NE(words(scheduler).find("others need not yield; p99"), std::string::npos) << words(scheduler);
+
+  const auto blocked = [&] { return level(ls) > level(batch) ? (kept() >= 16 ? 3 : 9) : 20; };
+  const std::regex found("goes before the others, \\d+ SMs kept; p99 [0-9.]+ ms of 5 ms($|;)");
+  for (int second = 0; second < 10 && !std::regex_search(words(scheduler), found); ++second)
+    go(scheduler, ls, batch, 1, blocked);
+  EXPECT_TRUE(std::regex_search(words(scheduler), found)) << words(scheduler);
+  EXPECT_GT(level(ls), level(batch));
+  EXPECT_GE(kept(), 16u);
+  EXPECT_FALSE(is_free(batch));
+  EXPECT_TRUE(is_free(ls));
+  go(scheduler, ls, batch, 60, blocked);
+  EXPECT_EQ(kept(), 16u) << words(scheduler);  // what it does not need is given back
+
+  scheduler.set_tree(tree("none"), now_ns_);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(level(ls), level(batch));
+  EXPECT_TRUE(is_free(batch));
+  EXPECT_FALSE(scheduler.latency_now("ls"));
+}
+
+TEST_F(Latency, WhatCannotBeMetIsSaid) {
+  Scheduler scheduler({gpu(132)}, tree("5ms"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  go(scheduler, ls, batch, 10, [] { return 20; });
+  EXPECT_NE(words(scheduler).find("cannot be met"), std::string::npos) << words(scheduler);
+  EXPECT_EQ(ipc::load(ls.stub->grant[0].reserve), 0u);
+  EXPECT_TRUE(is_free(batch));
+}
+
+TEST_F(Latency, WhatASliceTakesAloneIsLearntBeforeItHasATarget) {
+  Scheduler scheduler({gpu(132)}, tree("none"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  go(
+      scheduler, ls, batch, 5, [] { return 4; }, false);
+  go(scheduler, ls, batch, 5, [] { return 50; });
+  scheduler.set_tree(tree("2x"), now_ns_);
+  go(scheduler, ls, batch, 1, [] { return 50; });
+  EXPECT_NE(words(scheduler).find(" (alone 4"), std::string::npos) << words(scheduler);
+  // And not from what it takes beside others.
+  Scheduler another({gpu(132)}, tree("2x"));
+  FakeProgram its(another, "ls"), beside(another, "batch");
+  go(another, its, beside, 5, [] { return 4; });
+  EXPECT_NE(words(another).find("not known yet: 0 of 30 bursts"), std::string::npos) << words(another);
+}
+
+TEST_F(Latency, WhereProgramsTakeTurnsThoseOfOthersBecomeShorter) {
+  Scheduler scheduler({Gpu{0, "Test GPU", "GPU-0", false, 132, 1u << 30}}, tree("5ms"), {}, true);
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  const auto turn_us = [](const FakeProgram& program) { return ipc::load(program.stub->grant[0].time_slice_us); };
+  EXPECT_EQ(turn_us(batch), ipc::kDriversTimeSlice);
+  const auto waits = [&] { return 1 + 0.01 * std::min(turn_us(batch), 2048u); };
+  go(scheduler, ls, batch, 60, waits);
+  EXPECT_LE(turn_us(batch), 400u);
+  EXPECT_GE(turn_us(batch), 180u);
+  EXPECT_EQ(turn_us(ls), ipc::kDriversTimeSlice);
+  EXPECT_NE(words(scheduler).find("others' turns "), std::string::npos) << words(scheduler);
+  scheduler.set_tree(tree("none"), now_ns_);
+  EXPECT_EQ(turn_us(batch), ipc::kDriversTimeSlice);
+}
+
+TEST_F(Latency, BelowAPolicyForJobsNobodyYields) {
+  sched::SliceTree ruled = tree("5ms");
+  ASSERT_TRUE(ruled.change("/", {.policy = "srt"}, kRoot));
+  Scheduler scheduler({gpu(132)}, ruled);
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  go(scheduler, ls, batch, 5, [] { return 20; });
+  EXPECT_NE(words(scheduler).find("a policy for jobs rules"), std::string::npos) << words(scheduler);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon::scheduler_latency_test

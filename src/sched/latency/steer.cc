@@ -1,0 +1,260 @@
+#include "sched/latency/steer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace gpuctl::sched {
+
+namespace {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+constexpr std::array<int, kTurnRungs> kTurnsUs{2000, 1400, 1000, 700, 500, 350, 250, 180, 125, 90, 64, 50};
+
+/// Chance that a target that is met is taken for missed, at each look at the latest bursts, and at many.
+constexpr double kMissedSoon = 0.001, kMissedInTheLongRun = 0.05;
+/// So many of the latter tell.
+constexpr std::uint64_t kLongRun = 2000;
+/// So many bursts tell what a rung does while it is sought, unless fewer tell that the target is met.
+constexpr std::uint64_t kTellsRung = 50;
+/// A try that is not decided by so many goes by the percentile.
+constexpr std::uint64_t kTellsTry = 800;
+/// A dial helps if the percentile becomes this part of what it was.
+constexpr double kHelps = 0.85;
+/// Rungs at which the percentile is that close to the least are as good.
+constexpr double kAboutAsGood = 1.1;
+constexpr Nanoseconds kLongestSettling = std::chrono::seconds{1};
+/// So long the others' rate is measured at least.
+constexpr Nanoseconds kTellsRate = std::chrono::seconds{2};
+
+int step_of(std::uint32_t device) {
+  return static_cast<int>(std::clamp<std::uint32_t>(device / 16, 1, 8));
+}
+
+}  // namespace
+
+std::chrono::microseconds turn_at(int rung) {
+  return std::chrono::microseconds(kTurnsUs[static_cast<std::size_t>(std::clamp(rung, 1, kTurnRungs) - 1)]);
+}
+
+std::uint32_t kept_at(int rung, std::uint32_t device) {
+  return static_cast<std::uint32_t>(rung * step_of(device));
+}
+
+int kept_rungs(std::uint32_t most, std::uint32_t device) {
+  return static_cast<int>(most) / step_of(device);
+}
+
+Nanoseconds Steer::at_most() const {
+  if (target_.multiple == 0) return target_.at_most;
+  if (!alone_.known()) return {};
+  return Nanoseconds(std::llround(target_.multiple * static_cast<double>(alone_.p99().count())));
+}
+
+Verdict Steer::verdict() const {
+  const Verdict soon = recent_.verdict(at_most(), kMissedSoon);
+  if (soon == Verdict::missed || long_.count() < kLongRun) return soon;
+  return long_.verdict(at_most(), kMissedInTheLongRun) == Verdict::missed ? Verdict::missed : soon;
+}
+
+Steer::State Steer::state() const {
+  if (resting_ || !active_once_) return State::resting;
+  if (at_most().count() == 0) return State::learning;
+  if (phase_ == Phase::seeks) return State::seeking;
+  if (phase_ == Phase::tries) return State::trying;
+  if (unmet_) return State::unmet;
+  return recent_.count() < kTellsMet ? State::few : State::met;
+}
+
+double Steer::others_part() const {
+  if (off_.time < kTellsRate || now_.time < kTellsRate || off_.launches == 0) return 0;
+  return now_.per_s() / off_.per_s();
+}
+
+/// Measured while the slice has work, and others too: what they do when they are undisturbed is more.
+void Steer::count_launches(const LatencyStep& step) {
+  const Nanoseconds passed = step.now - last_;
+  if (last_.count() == 0 || !step.active || step.quiet || resting_ || step.now < settled_) return;
+  for (Rate* rate : {&now_, rungs_ == Rungs{} ? &off_ : nullptr})
+    if (rate != nullptr) rate->launches += step.launches, rate->time += passed;
+}
+
+void Steer::disturbed(Nanoseconds now) {
+  recent_.clear();
+  long_.clear();
+  settled_ = std::max(settled_, now + kSettles);
+}
+
+void Steer::count_bursts(const LatencyStep& step) {
+  const bool late = at_most().count() > 0 && longer_than(*step.bursts, at_most()) >= 0.5;
+  recent_.add(*step.bursts, late, step.now);
+  long_.add(*step.bursts, late, step.now);
+}
+
+/// Bursts from before, and what they held up, count no more.
+void Steer::go(const Rungs& rungs, const LatencyStep& step) {
+  const Nanoseconds longest = recent_.bursts().percentile(1).value_or(Nanoseconds{});
+  rungs_ = rungs;
+  turned_ = step.now;
+  now_ = {};
+  disturbed(step.now);
+  settled_ = std::max(settled_, step.now + std::min(kSettles + 2 * longest, kLongestSettling));
+}
+
+void Steer::set(std::size_t dial, int rung, const LatencyStep& step) {
+  Rungs rungs = rungs_;
+  rungs[dial] = rung;
+  if (rungs != rungs_) go(rungs, step);
+}
+
+bool Steer::step(const LatencyStep& step) {
+  const Rungs rungs_before = rungs();
+  if (step.active) work_ = step.now, active_once_ = true;
+  const bool rests = !active_once_ || step.now - work_ > kRests;
+  if (std::exchange(resting_, rests) && !rests) disturbed(step.now);
+  offered_ = step.last;
+  if (std::exchange(others_, step.others) != step.others) {
+    off_ = now_ = {};
+    if (!forgot_ || step.now - *forgot_ >= kForgets) {  // what was found out is about others
+      known_ = {};
+      unmet_ = false;
+      unmet_wait_ = 3 * kFirstWait;
+      forgot_ = step.now;
+    }
+  }
+  for (std::size_t dial = 0; dial < kDials; ++dial)
+    if (rungs_[dial] > step.last[dial]) {
+      set(dial, step.last[dial], step);
+      phase_ = Phase::holds;
+    }
+  count_launches(step);
+  if (step.quiet)
+    alone_.add(*step.bursts, step.now);
+  else if (step.now >= settled_ && !resting_)
+    count_bursts(step);
+  last_ = step.now;
+  if (!resting_ && at_most().count() > 0 && step.now >= settled_) look(step);
+  return rungs() != rungs_before;
+}
+
+void Steer::look(const LatencyStep& step) {
+  switch (phase_) {
+    case Phase::holds:
+      return hold(step);
+    case Phase::seeks:
+      return seek(step);
+    case Phase::tries:
+      return judge_try(step);
+  }
+}
+
+void Steer::hold(const LatencyStep& step) {
+  const Verdict found = verdict();
+  if (found == Verdict::met) unmet_ = false;
+  if (!step.may_turn) return;
+  if (found == Verdict::missed) {
+    if (unmet_ && step.now < unmet_again_) return;
+    for (Known& known : known_) known.helps_not = false;
+    unmet_ = false;
+    for (std::size_t dial = 0; dial < kDials; ++dial)
+      if (begin_dial(dial, step)) return;
+    return cannot(step);
+  }
+  if (found == Verdict::met) begin_try(step);
+}
+
+/// False if it is at its end.
+bool Steer::begin_dial(std::size_t dial, const LatencyStep& step) {
+  if (rungs_[dial] >= step.last[dial]) return false;
+  phase_ = Phase::seeks;
+  dial_ = dial;
+  seen_ = {{rungs_[dial], p99()}};
+  known_[dial].too_little = rungs_[dial];
+  // From far off the first step is longer.
+  const double off = std::log2(static_cast<double>(p99().count()) / static_cast<double>(at_most().count()));
+  stride_ = std::clamp(static_cast<int>(off), 1, std::max(1, step.last[dial] / 3));
+  set(dial, std::min(rungs_[dial] + stride_, step.last[dial]), step);
+  return true;
+}
+
+void Steer::seek(const LatencyStep& step) {
+  const Verdict found = verdict();
+  if (found == Verdict::met || recent_.count() >= kTellsTry) {
+    phase_ = Phase::holds;
+    return;
+  }
+  if (found != Verdict::missed || recent_.count() < kTellsRung) return;
+  seen_.push_back({rungs_[dial_], p99()});
+  known_[dial_].too_little = rungs_[dial_];
+  if (rungs_[dial_] >= step.last[dial_]) return end_dial(step);
+  stride_ *= 2;
+  set(dial_, std::min(rungs_[dial_] + stride_, step.last[dial_]), step);
+}
+
+/// The dial was turned to its end, and that is not enough.
+void Steer::end_dial(const LatencyStep& step) {
+  const auto least = std::ranges::min_element(seen_, {}, &Seen::p99)->p99;
+  const bool helps = static_cast<double>(least.count()) <= kHelps * static_cast<double>(seen_.front().p99.count());
+  const Nanoseconds good(std::llround(kAboutAsGood * static_cast<double>(least.count())));
+  const Seen chosen =
+      helps ? *std::ranges::find_if(seen_, [&](const Seen& seen) { return seen.p99 <= good; }) : seen_.front();
+  known_[dial_].helps_not = !helps;
+  const std::size_t dial = dial_;
+  const Rungs before = rungs_;
+  rungs_[dial] = chosen.rung;
+  for (std::size_t next = dial + 1; next < kDials; ++next)
+    if (begin_dial(next, step)) {
+      seen_.front().p99 = chosen.p99;
+      return;
+    }
+  rungs_ = before;
+  set(dial, chosen.rung, step);
+  cannot(step);
+}
+
+void Steer::cannot(const LatencyStep& step) {
+  phase_ = Phase::holds;
+  unmet_ = true;
+  unmet_again_ = step.now + unmet_wait_;
+  unmet_wait_ = std::min(3 * unmet_wait_, kLongestWait);
+}
+
+/// Tries less of the dial that was turned last.
+bool Steer::begin_try(const LatencyStep& step) {
+  for (std::size_t dial = kDials; dial-- > 0;) {
+    Known& known = known_[dial];
+    if (rungs_[dial] == 0) continue;
+    if (known.too_little >= rungs_[dial]) known.too_little = -1;  // it was, for other bursts
+    const bool next_to_it = known.too_little == rungs_[dial] - 1;
+    if (next_to_it && step.now < known.again) continue;
+    before_try_ = rungs_;
+    dial_ = dial;
+    phase_ = Phase::tries;
+    set(dial, next_to_it ? known.too_little : (known.too_little + rungs_[dial]) / 2, step);
+    return true;
+  }
+  return false;
+}
+
+void Steer::judge_try(const LatencyStep& step) {
+  Verdict found = verdict();
+  if (found == Verdict::unknown && recent_.count() >= kTellsTry)
+    found = longer_than(recent_.bursts(), at_most()) <= 0.01 * static_cast<double>(recent_.count()) ? Verdict::met
+                                                                                                    : Verdict::missed;
+  if (found == Verdict::unknown) return;
+  phase_ = Phase::holds;
+  Known& known = known_[dial_];
+  if (found == Verdict::met) {
+    known.too_little = std::min(known.too_little, rungs_[dial_] - 1);
+    return;
+  }
+  known.too_little = rungs_[dial_];
+  if (known.too_little == before_try_[dial_] - 1) {
+    known.again = step.now + known.wait;
+    known.wait = std::min(3 * known.wait, kLongestWait);
+  }
+  go(before_try_, step);
+}
+
+}  // namespace gpuctl::sched

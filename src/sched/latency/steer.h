@@ -1,0 +1,165 @@
+// Keeps the 99th percentile of a slice's bursts on one GPU at its target, by dials that make other programs yield.
+//
+// - *Seek*: a target that is missed has one dial turned at a time, in steps that double, until it is met. A dial at its
+//   end that did not help goes back to where it was; one that helped to where it helps about as much with the least.
+//   Then the next one is turned. If the last one is through the target cannot be met, and the dials stay where the
+//   percentile was about least.
+// - *Try*: a target that is met has the dial that was turned last tried with less, halfway between where it is and
+//   where it was seen to be too little. A try that misses is undone. Between tries that fail at neighbouring rungs
+//   there is three times as long each time.
+// - Whatever is decided, it is by enough bursts (evidence.h), and of those that began after the dials were turned.
+//
+// Pure; time is an argument.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/latency_text.h"
+#include "sched/latency/alone.h"
+#include "sched/latency/evidence.h"
+
+namespace gpuctl::sched {
+
+/// In the order in which they are turned: what costs others least comes first.
+enum class Dial : std::uint8_t {
+  level,  ///< the slice's levels of the GPU's priorities lie above those of others
+  turns,  ///< how long others keep the GPU, where programs take turns
+  kept,   ///< SMs that are kept for the slice
+};
+inline constexpr std::size_t kDials = 3;
+
+/// The rung of each dial; 0: it is off. Each rung makes others yield more than the one before.
+using Rungs = std::array<int, kDials>;
+
+/// How long others may keep the GPU at a rung of Dial::turns.
+std::chrono::microseconds turn_at(int rung);
+inline constexpr int kTurnRungs = 12;
+/// How many SMs are kept at a rung of Dial::kept: of a device of so many.
+std::uint32_t kept_at(int rung, std::uint32_t device);
+/// The last rung that keeps no more than `most`.
+int kept_rungs(std::uint32_t most, std::uint32_t device);
+
+/// What happened since the last step.
+struct LatencyStep {
+  std::chrono::nanoseconds now{};
+  const LatencyHistogram* bursts = nullptr;  ///< that ended
+  bool active = false;                       ///< the slice had work
+  /// No other program had work on the device, neither since the last step nor since the one before.
+  bool quiet = false;
+  bool may_turn = true;      ///< nobody else turns dials now
+  Rungs last{};              ///< the last rung of each dial; 0: nothing comes of it now
+  std::uint64_t others = 0;  ///< who the others are: a number that changes with them
+  double launches = 0;       ///< of the others
+};
+
+class Steer {
+ public:
+  using Nanoseconds = std::chrono::nanoseconds;
+  /// Bursts that end so soon after a dial was turned began before it, or waited behind what did. Longer after bursts
+  /// that take longer.
+  static constexpr Nanoseconds kSettles = std::chrono::milliseconds{200};
+  /// After so long without work nobody yields to the slice. The first burst after it has the dials as they were.
+  static constexpr Nanoseconds kRests = std::chrono::seconds{60};
+  /// Between tries, and between searches that found that the target cannot be met.
+  static constexpr Nanoseconds kFirstWait = std::chrono::seconds{20}, kLongestWait = std::chrono::minutes{10};
+
+  /// When others come or go, what is known of the dials is forgotten, but no more often than this.
+  static constexpr Nanoseconds kForgets = std::chrono::minutes{1};
+  /// So long nobody else turns dials after it has.
+  static constexpr Nanoseconds kTurnsAlone = std::chrono::seconds{10};
+
+  /// `alone`: what is known of it already.
+  explicit Steer(LatencyTarget target, const Alone& alone = {}) : target_(target), alone_(alone) {}
+
+  /// True if rungs() changed.
+  bool step(const LatencyStep& step);
+  /// Another slice turned its dials: what was seen before is not what comes now.
+  void disturbed(Nanoseconds now);
+
+  const LatencyTarget& target() const { return target_; }
+  /// The target as a time; 0: not known yet.
+  Nanoseconds at_most() const;
+  Rungs rungs() const { return resting_ ? Rungs{} : rungs_; }
+  /// It turned a dial lately and has not found yet what comes of it.
+  bool moving() const { return phase_ != Phase::holds && !resting_ && last_ - turned_ < kTurnsAlone; }
+
+  enum class State {
+    learning,  ///< what the slice takes alone is not known yet
+    resting,   ///< it has no work
+    few,       ///< too few bursts to tell
+    met,
+    seeking,  ///< it was missed, and dials are turned
+    trying,   ///< whether less is enough
+    unmet,    ///< and cannot be met
+  };
+  State state() const;
+  /// Of the bursts under the present dials; 0: none.
+  Nanoseconds p99() const { return recent_.bursts().percentile(0.99).value_or(Nanoseconds{}); }
+  std::uint64_t count() const { return recent_.count(); }
+  const Alone& alone() const { return alone_; }
+  /// Nobody is there who could yield.
+  bool helpless() const { return offered_ == Rungs{}; }
+  /// Launches of the others a second, as a part of what they are with all dials off; 0: not measured.
+  double others_part() const;
+
+ private:
+  enum class Phase : std::uint8_t { holds, seeks, tries };
+  struct Seen {
+    int rung = 0;
+    Nanoseconds p99{};
+  };
+  struct Rate {
+    double launches = 0;
+    Nanoseconds time{};
+    double per_s() const { return launches / std::chrono::duration<double>(time).count(); }
+  };
+  /// What is known of a dial.
+  struct Known {
+    int too_little = -1;                     ///< a rung at which the target was missed; -1: none is known
+    bool helps_not = false;                  ///< turning it changed nothing
+    Nanoseconds wait = kFirstWait, again{};  ///< until the next try with less
+  };
+
+  void count_bursts(const LatencyStep& step);
+  void count_launches(const LatencyStep& step);
+  void go(const Rungs& rungs, const LatencyStep& step);
+  void set(std::size_t dial, int rung, const LatencyStep& step);
+  void look(const LatencyStep& step);
+  void hold(const LatencyStep& step);
+  void seek(const LatencyStep& step);
+  bool begin_dial(std::size_t dial, const LatencyStep& step);
+  void end_dial(const LatencyStep& step);
+  void cannot(const LatencyStep& step);
+  bool begin_try(const LatencyStep& step);
+  void judge_try(const LatencyStep& step);
+  Verdict verdict() const;
+
+  LatencyTarget target_;
+  Alone alone_;
+  Rungs rungs_{}, before_try_{}, offered_{};
+  Phase phase_ = Phase::holds;
+  std::size_t dial_ = 0;    ///< that is turned or tried
+  int stride_ = 1;          ///< of the seek
+  std::vector<Seen> seen_;  ///< of the dial in this seek
+  std::array<Known, kDials> known_{};
+  bool unmet_ = false, resting_ = false, active_once_ = false;
+  Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
+  Nanoseconds work_{};     ///< when the slice last had work
+  Nanoseconds settled_{};  ///< from when on bursts count
+  Nanoseconds turned_{};   ///< when a dial was turned
+  Nanoseconds last_{};     ///< the last step
+  std::uint64_t others_ = 0;
+  std::optional<Nanoseconds> forgot_;
+  Evidence recent_{500}, long_{2000};
+  Rate off_, now_;  ///< of the others: with all dials off, and as they are
+};
+
+/// A line for people: what is done for the slice and why. `device`: its SMs.
+std::string words(const Steer& steer, std::uint32_t device);
+
+}  // namespace gpuctl::sched

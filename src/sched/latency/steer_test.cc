@@ -1,0 +1,265 @@
+#include "sched/latency/steer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sched/testing/latency_plant.h"
+
+namespace gpuctl::sched::steer_test {
+
+using namespace plant;
+using State = Steer::State;
+
+namespace {
+
+constexpr int kSeeds = 6;
+
+Steer at_most(double target_ms) {
+  return Steer({.at_most = ms(target_ms)});
+}
+
+void say(const char* what, const Beside& run, const Steer& steer) {
+  if (std::getenv("SAY") != nullptr)
+    std::printf("%-12s t=%6.1f longer %.4f of %6llu changes/min %.2f  %d %d %d  %s\n", what, run.now_s - 1000,
+                run.longer_part(), static_cast<unsigned long long>(run.bursts), run.changes_a_minute(),
+                steer.rungs()[0], steer.rungs()[1], steer.rungs()[2], words(steer, 132).c_str());
+}
+
+struct Case {
+  const char* name;
+  Takes takes;
+  double target_ms;
+  Rungs last;
+};
+
+std::vector<Case> cases() {
+  return {{"turns", by_turns(1.4), 4, {0, kTurnRungs, 0}},      {"turns-tight", by_turns(1.4), 2.5, {0, kTurnRungs, 0}},
+          {"level", by_blocks(1.4, 2, 100), 4, {1, 0, 14}},     {"kept", by_blocks(1.4, 8, 6), 4, {1, 0, 14}},
+          {"kept-dead", by_turns(1.4), 4, {1, kTurnRungs, 14}}, {"noisy", by_turns(1.4, 0.4), 6, {0, kTurnRungs, 0}}};
+}
+
+TEST(Steer, MeetsTheTargetWithinFiveSeconds) {
+  for (const Case& c : cases())
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(std::string(c.name) + " " + std::to_string(seed));
+      Random random(static_cast<std::uint64_t>(seed));
+      Steer steer = at_most(c.target_ms);
+      Beside run{.last = c.last};
+      run.go(steer, 5, c.takes, random, ms(c.target_ms));
+      run.clear();
+      run.go(steer, 55, c.takes, random, ms(c.target_ms));
+      say(c.name, run, steer);
+      EXPECT_LE(run.longer_part(), 0.03);
+      run.clear();
+      run.go(steer, 540, c.takes, random, ms(c.target_ms));
+      say(c.name, run, steer);
+      EXPECT_LE(run.longer_part(), 0.012);
+      EXPECT_LE(run.changes_a_minute(), 3);
+    }
+}
+
+TEST(Steer, GivesBackWhatIsNotNeeded) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(4);
+    Beside run{.last = {1, kTurnRungs, 14}};
+    run.go(steer, 120, by_turns(1.4), random, ms(4));
+    EXPECT_EQ(steer.rungs(), rungs(0, 5, 0));  // turns of 500 us; of 700 us were too long
+    EXPECT_EQ(steer.state(), State::met);
+    run.go(steer, 600, by_turns(1.4), random, ms(4));
+    run.clear();
+    run.go(steer, 3600, by_turns(1.4), random, ms(4));
+    EXPECT_EQ(steer.rungs(), rungs(0, 5, 0));
+    EXPECT_LE(run.changes_a_minute(), 0.5);  // once in ten minutes less is tried
+    EXPECT_LE(run.longer_part(), 0.01);
+    run.go(steer, 1200, by_turns(0.2), random, ms(4));  // bursts became shorter: 1 ms and 1.4 ms are short enough
+    EXPECT_EQ(rung(steer.rungs(), Dial::turns), 4) << words(steer, 132);
+  }
+}
+
+TEST(Steer, FollowsALoadThatChanges) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(4);
+    Beside run{.last = {1, 0, 14}};
+    const Takes load = [](const Rungs& rungs, double at_s, Random& r) {
+      return at_s < 1300 ? by_blocks(1.4, 0.2, 6)(rungs, at_s, r) : by_blocks(1.4, 8, 6)(rungs, at_s, r);
+    };
+    run.go(steer, 299.9, load, random, ms(4));
+    EXPECT_EQ(steer.rungs(), Rungs{});
+    run.go(steer, 5.1, load, random, ms(4));
+    run.clear();
+    run.go(steer, 20, load, random, ms(4));
+    EXPECT_LE(run.longer_part(), 0.05);  // a try may miss meanwhile
+    run.others = 2;
+    run.go(steer, 120, by_blocks(1.4, 0.2, 6), random, ms(4));
+    EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
+  }
+}
+
+TEST(Steer, BearsOthersThatComeAndGoAllTheTime) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(4);
+    Beside run{.last = {1, kTurnRungs, 14}};
+    for (int half_second = 0; half_second < 1200; ++half_second, ++run.others) {
+      if (half_second == 120) run.clear();
+      run.go(steer, 0.5, by_turns(1.4), random, ms(4));
+    }
+    EXPECT_LE(run.longer_part(), 0.03);
+    EXPECT_LE(run.changes_a_minute(), 8);
+    EXPECT_GE(rung(steer.rungs(), Dial::turns), 3);
+  }
+}
+
+TEST(Steer, GivesAllBackInTimeAlthoughNobodyWent) {
+  Random random(1);
+  Steer steer = at_most(4);
+  Beside run{.last = {1, 0, 14}};
+  run.go(steer, 60, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_GT(rung(steer.rungs(), Dial::kept), 0);
+  run.go(steer, 1200, by_blocks(1.4, 0.2, 6), random, ms(4));
+  EXPECT_EQ(steer.rungs(), Rungs{});
+}
+
+TEST(Steer, SaysWhatCannotBeMetAndStaysAtTheBest) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(2);
+    Beside run{.last = {1, 0, 14}};
+    const Takes takes = [](const Rungs& rungs, double at_s, Random& r) {
+      return by_blocks(1.4, 8, 6)(rungs, at_s, r) + 1;  // alone it would be met
+    };
+    run.go(steer, 15, takes, random, ms(2));
+    say("unmet", run, steer);
+    EXPECT_EQ(steer.state(), State::unmet);
+    EXPECT_EQ(rung(steer.rungs(), Dial::level), 1);
+    EXPECT_GE(rung(steer.rungs(), Dial::kept), 5);  // six are needed; what more does costs others and helps nobody
+    EXPECT_LE(rung(steer.rungs(), Dial::kept), 8);
+    EXPECT_NE(words(steer, 132).find("cannot be met"), std::string::npos) << words(steer, 132);
+    run.go(steer, 1200, takes, random, ms(2));
+    run.clear();
+    run.go(steer, 3600, takes, random, ms(2));
+    EXPECT_LE(run.changes_a_minute(), 1);
+  }
+}
+
+TEST(Steer, UndoesDialsThatDoNotHelp) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(1);
+    Beside run{};
+    const Takes takes = [](const Rungs&, double, Random& r) { return about(1.4, 0.1, r); };
+    run.go(steer, 30, takes, random, ms(1));
+    EXPECT_EQ(steer.state(), State::unmet);
+    EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
+  }
+}
+
+TEST(Steer, BearsDelayAndDrift) {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(4);
+    Beside run{.delay_s = 0.5, .last = {1, kTurnRungs, 14}};
+    const Takes takes = [](const Rungs& rungs, double at_s, Random& r) {
+      return by_turns(1.4 + 0.8 * std::sin(at_s / 100))(rungs, at_s, r);
+    };
+    run.go(steer, 20, takes, random, ms(4));
+    run.clear();
+    run.go(steer, 1800, takes, random, ms(4));
+    say("drift", run, steer);
+    EXPECT_LE(run.longer_part(), 0.02);
+    EXPECT_LE(run.changes_a_minute(), 4);
+  }
+}
+
+TEST(Steer, HoldsItsHandWhileThereAreFewBursts) {
+  for (const double per_s : {0.1, 1.0})
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(std::to_string(per_s) + " " + std::to_string(seed));
+      Random random(static_cast<std::uint64_t>(seed));
+      Steer steer = at_most(33);  // none is longer
+      Beside run{.per_s = per_s};
+      run.go(steer, 60 / per_s, by_turns(0.5), random, ms(40));
+      EXPECT_EQ(run.changes, 0);
+      EXPECT_EQ(steer.rungs(), Rungs{});
+      EXPECT_EQ(steer.state(), State::few) << words(steer, 132);
+      Steer missed = at_most(4);  // but most are longer than this
+      run.go(missed, 60 / per_s, by_turns(0.5), random, ms(4));
+      EXPECT_GT(run.changes, 0);
+    }
+}
+
+TEST(Steer, TakesThousandsOfBurstsThatWaitedForOneThingForOne) {
+  for (int seed = 1; seed <= 5; ++seed) {
+    Random random(static_cast<std::uint64_t>(seed));
+    Steer steer = at_most(4);
+    Beside run{.per_s = 10'000};
+    const Takes takes = [](const Rungs&, double at_s, Random& r) {
+      return std::fmod(at_s, 20) < 0.1 ? 100 : about(1.4, 0.1, r);
+    };
+    run.go(steer, 120, takes, random, ms(4));
+    EXPECT_EQ(run.changes, 0);
+  }
+}
+
+TEST(Steer, LearnsWhatItTakesAloneFromQuietTimes) {
+  Random random(1);
+  Steer steer({.multiple = 2});
+  Beside run{};
+  run.go(steer, 10, by_turns(1.4), random, ms(2.8));
+  EXPECT_EQ(steer.state(), State::learning);
+  EXPECT_EQ(steer.rungs(), Rungs{});
+  run.quiet = true;
+  run.go(
+      steer, 5, [](const Rungs&, double, Random& r) { return about(1.4, 0.05, r); }, random, ms(2.8));
+  EXPECT_NEAR(static_cast<double>(steer.at_most().count()), 2 * 1.6e6, 3e5);
+  run.quiet = false;
+  run.go(steer, 60, by_turns(1.4), random, ms(3.2));
+  EXPECT_EQ(steer.state(), State::met) << words(steer, 132);
+  EXPECT_GT(rung(steer.rungs(), Dial::turns), 0);
+}
+
+TEST(Steer, RestsWhileTheSliceHasNoWork) {
+  Random random(1);
+  Steer steer = at_most(4);
+  Beside run{.last = {1, kTurnRungs, 0}};
+  run.go(steer, 130, by_turns(1.4), random, ms(4));
+  const Rungs found = steer.rungs();
+  EXPECT_NE(found, Rungs{});
+  run.active = false;
+  run.go(steer, 61, by_turns(1.4), random, ms(4));
+  EXPECT_EQ(steer.rungs(), Rungs{});
+  EXPECT_EQ(steer.state(), State::resting);
+  run.active = true;
+  run.go(steer, 0.2, by_turns(1.4), random, ms(4));
+  EXPECT_EQ(steer.rungs(), found);
+}
+
+TEST(Steer, SaysWhatItCostsOthersWhereThatWasMeasured) {
+  Random random(1);
+  Steer steer = at_most(4);
+  Beside run{.last = {1, kTurnRungs, 0}};
+  run.go(steer, 30, by_turns(0.5, 0.02), random, ms(4));
+  EXPECT_EQ(words(steer, 132).find("unthrottled"), std::string::npos);  // nothing was known without the dials
+  run.go(
+      steer, 300, [](const Rungs&, double, Random& r) { return about(1, 0.1, r); }, random, ms(4));
+  EXPECT_EQ(steer.rungs(), Rungs{});
+  run.launches_per_s = 910;
+  run.go(steer, 130, by_turns(1.4), random, ms(4));
+  EXPECT_NE(words(steer, 132).find("others at 0."), std::string::npos) << words(steer, 132);
+}
+
+}  // namespace
+}  // namespace gpuctl::sched::steer_test

@@ -1,0 +1,107 @@
+// For tests of what keeps targets of latency: bursts of a slice beside others, by the rungs of the dials.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "base/random.h"
+#include "sched/latency/steer.h"
+
+namespace gpuctl::sched::plant {
+
+using Nanoseconds = std::chrono::nanoseconds;
+using Seconds = std::chrono::duration<double>;
+
+inline Nanoseconds ms(double value) {
+  return Nanoseconds(std::llround(value * 1e6));
+}
+inline Nanoseconds seconds(double value) {
+  return Nanoseconds(std::llround(value * 1e9));
+}
+
+inline int rung(const Rungs& rungs, Dial dial) {
+  return rungs[static_cast<std::size_t>(dial)];
+}
+inline Rungs rungs(int level, int turns, int kept) {
+  return {level, turns, kept};
+}
+
+/// How long a burst takes that ends at an instant, while the dials are so; in ms.
+using Takes = std::function<double(const Rungs& rungs, double at_s, Random& random)>;
+
+/// About `mean`, with a deviation of the logarithm.
+inline double about(double mean, double deviation, Random& random) {
+  return mean * std::exp(deviation * random.normal());
+}
+
+/// Others hold the GPU for their turns.
+inline Takes by_turns(double alone_ms, double deviation = 0.1) {
+  return [=](const Rungs& rungs, double, Random& random) {
+    const double turn_ms =
+        rung(rungs, Dial::turns) == 0 ? 8 : static_cast<double>(turn_at(rung(rungs, Dial::turns)).count()) / 1000;
+    return about(alone_ms, deviation, random) + 4 * turn_ms * random.uniform();
+  };
+}
+
+/// Blocks of others are in the way, less so from a level above them on, and on few SMs it is slow.
+inline Takes by_blocks(double alone_ms, double block_ms, int needs_rungs, double deviation = 0.1) {
+  return [=](const Rungs& rungs, double, Random& random) {
+    const int kept = std::min(rung(rungs, Dial::kept), needs_rungs);
+    const double blocked = block_ms * (needs_rungs - kept) / needs_rungs * (rung(rungs, Dial::level) > 0 ? 1 : 5);
+    return about(alone_ms, deviation, random) + blocked * random.uniform();
+  };
+}
+
+struct Beside {
+  double per_s = 100, step_s = 0.1, delay_s = 0;
+  Rungs last{1, kTurnRungs, 14};
+  double now_s = 1000;
+  bool quiet = false, active = true;
+  std::uint64_t others = 1;
+  double launches_per_s = 1000;
+  std::uint64_t bursts = 0, longer = 0;  ///< since clear()
+  int changes = 0;
+  double began_s = 1000;
+  Rungs rungs_sum{};
+  std::deque<std::pair<double, Rungs>> set{};  ///< when which rungs were set
+
+  void clear() { bursts = longer = 0, changes = 0, began_s = now_s; }
+  double longer_part() const { return bursts == 0 ? 0 : static_cast<double>(longer) / static_cast<double>(bursts); }
+  double changes_a_minute() const { return changes / ((now_s - began_s) / 60); }
+
+  Rungs effective(double at_s) {
+    while (set.size() > 1 && set[1].first + delay_s <= at_s) set.pop_front();
+    return set.empty() || set.front().first + delay_s > at_s ? Rungs{} : set.front().second;
+  }
+
+  /// For so long.
+  void go(Steer& steer, double for_s, const Takes& takes, Random& random, Nanoseconds target) {
+    for (const double end_s = now_s + for_s; now_s < end_s; now_s += step_s) {
+      LatencyHistogram ended;
+      double left = per_s * step_s;  // a Poisson process
+      while (active && (left -= random.exponential(1)) >= 0) {
+        const double took_ms = takes(effective(now_s), now_s, random);
+        ended.add(ms(took_ms));
+        ++bursts;
+        longer += ms(took_ms) > target;
+      }
+      const bool changed = steer.step({.now = seconds(now_s),
+                                       .bursts = &ended,
+                                       .active = active && ended.count() > 0,
+                                       .quiet = quiet,
+                                       .last = last,
+                                       .others = others,
+                                       .launches = launches_per_s * step_s});
+      if (set.empty() || set.back().second != steer.rungs()) {
+        changes += !set.empty() && changed;
+        set.emplace_back(now_s, steer.rungs());
+      }
+    }
+  }
+};
+
+}  // namespace gpuctl::sched::plant
