@@ -186,9 +186,9 @@ class Reader {
 
   void read_application(const toml::table& in) {
     const std::string p = "application.";
-    known(in, p, {"name",         "alone_ms", "vary",    "deviation", "task_us", "preempt_us", "capsm",  "curve",
-                  "start_ms",     "priority", "weight",  "instances", "repeat",  "think_ms",   "device", "reserve",
-                  "reserve_mode", "max",      "threads", "registers", "shared",  "barriers",   "issue"});
+    known(in, p, {"name",         "alone_ms", "vary",    "deviation", "task_us",   "preempt_us", "capsm",    "curve",
+                  "start_ms",     "priority", "weight",  "instances", "repeat",    "think_ms",   "device",   "reserve",
+                  "reserve_mode", "max",      "latency", "threads",   "registers", "shared",     "barriers", "issue"});
     Application app;
     app.name = "application " + std::to_string(workload_.applications.size() + 1);
     string(in, p, "name", app.name);
@@ -229,6 +229,12 @@ class Reader {
     app.limits.strict = mode == "strict";
     if (mode != "strict" && mode != "lend")
       problem(in.get("reserve_mode")->source(), p + "reserve_mode", "must be strict or lend, not \"" + mode + "\"");
+    std::string latency = "none";
+    string(in, p, "latency", latency);
+    if (const auto target = parse_latency(latency))
+      app.latency = *target;
+    else
+      problem(in.get("latency")->source(), p + "latency", "must be " + std::string(kLatencyForm));
     if (app.limits.reserve > app.limits.max)
       problem(in.get("reserve")->source(), p + "reserve", "is more than its max");
     workload_.applications.push_back(std::move(app));

@@ -45,6 +45,7 @@ device = 2
 reserve = 4
 reserve_mode = "lend"
 max = 20
+latency = "1.3x"
 )",
                                 "w.toml");
   ASSERT_TRUE(w) << w.error().message;
@@ -84,6 +85,7 @@ max = 20
   EXPECT_EQ(b.limits.reserve, CapSM{4});
   EXPECT_FALSE(b.limits.strict);
   EXPECT_EQ(b.limits.max, CapSM{20});
+  EXPECT_EQ(b.latency, LatencyTarget{.multiple = 1.3});
 }
 
 TEST(WorkloadFile, ApplicationsCanShareEachSm) {

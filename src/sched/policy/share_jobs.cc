@@ -4,6 +4,8 @@
 //
 // Good and bad at: see policy/share.cc.
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "sched/allocator.h"
 #include "sched/policy/owners.h"
@@ -17,9 +19,9 @@ constexpr Time kTurn = std::chrono::milliseconds{10};
 
 class ShareJobs : public JobPolicy {
  public:
-  explicit ShareJobs(const std::vector<SliceLimits>& slices) {
+  explicit ShareJobs(const PolicyInputs& inputs) : slices_(inputs.slices), kept_(inputs.kept) {
     nodes_.push_back({.policy = share_});
-    for (const SliceLimits& slice : slices) add(slice);
+    for (const SliceLimits& slice : slices_) add(slice);
   }
 
   void arrived(Job& job, Time) override {
@@ -39,6 +41,8 @@ class ShareJobs : public JobPolicy {
       turn_ends_ = view.now + kTurn;
     }
     nodes_[0].reserve = view.capacity;
+    for (std::uint32_t slice = 0; kept_ && slice < slices_.size(); ++slice)
+      nodes_[slice + 1].reserve = slices_[slice].reserve + kept_(slice);
     clients_.clear();
     for (const Job& job : view.jobs)
       clients_.push_back({.node = job.slice + 1,
@@ -84,6 +88,8 @@ class ShareJobs : public JobPolicy {
   }
 
   const Policy* share_ = find_policy("share");
+  std::vector<SliceLimits> slices_;
+  std::function<CapSM(std::uint32_t slice)> kept_;  ///< PolicyInputs::kept
   Accounts owners_;
   std::vector<NodeInput> nodes_;  ///< slice s is node s + 1
   std::vector<ClientInput> clients_;
@@ -96,7 +102,7 @@ class ShareJobs : public JobPolicy {
 
 MadePolicy make_share(const PolicyInputs& inputs) {
   OptionReader options(inputs);
-  return finish_policy<ShareJobs>(options, inputs.slices);
+  return finish_policy<ShareJobs>(options, inputs);
 }
 
 }  // namespace gpuctl::sched

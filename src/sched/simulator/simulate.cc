@@ -7,12 +7,12 @@
 
 #include "base/random.h"
 #include "sched/simulator/device.h"
+#include "sched/simulator/targets.h"
 
 namespace gpuctl::sched {
 
 namespace {
 
-constexpr double kLongestDrawnNs = 1e17;  // three years: a launch that was drawn
 // A longer launch counts as this where the next one is placed, so that those of a whole run have a sum.
 constexpr Time kMostLoad{std::int64_t{1} << 39};
 static_assert(kMostLaunches < (std::uint64_t{1} << 63) / static_cast<std::uint64_t>(kMostLoad.count()));
@@ -45,20 +45,11 @@ std::vector<Start> starts(const Workload& workload, Random& random) {
   return fixed;
 }
 
-Time draw_duration(const Application& app, Random& random) {
-  const double mean = static_cast<double>(app.alone.count());
-  double drawn = mean;
-  if (app.vary == Vary::exponential) drawn = random.exponential(mean);
-  if (app.vary == Vary::lognormal)
-    drawn = mean * std::exp(app.deviation * random.normal() - app.deviation * app.deviation / 2);
-  return Time{std::max<std::int64_t>(std::llround(std::min(drawn, kLongestDrawnNs)), 1)};
-}
-
 /// One run: its members are the state of the simulated clock, applications and devices.
 class Simulation {
  public:
   Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches)
-      : workload_(workload), random_(seed) {
+      : workload_(workload), random_(seed), targets_(workload, seed) {
     outcome_.held.resize(workload.applications.size());
     devices_.reserve(workload.devices);
     for (std::uint32_t d = 0; d < workload.devices; ++d) {
@@ -86,6 +77,7 @@ class Simulation {
       while (!due_.empty() && next_[due_.top().device] != due_.top().at) due_.pop();
       Time now = pending_.empty() ? kNever : pending_.top().at;
       if (!due_.empty()) now = std::min(now, due_.top().at);
+      if (now != kNever) now = std::min(now, targets_.next());
       if (now > kEndOfTime || now > workload_.until) break;
 
       touched.clear();
@@ -99,6 +91,8 @@ class Simulation {
         touch(places_[source], now, touched, finished);
         launch(source, now);
       }
+      if (now == targets_.next())
+        for (const std::uint32_t d : targets_.step(now)) touch(d, now, touched, finished);
       for (const std::uint32_t d : touched) {
         next_[d] = devices_[d].decide(now);
         if (next_[d] != kNever) due_.push({next_[d], d});
@@ -131,6 +125,8 @@ class Simulation {
     inputs.blocks = [&workload = workload_](const Job& job) {
       return footprint_of(workload.applications[job.kernel].block);
     };
+    if (targets_.next() != kNever)
+      inputs.kept = [this, d](std::uint32_t application) { return targets_.kept(d, application); };
     for (const Application& app : workload_.applications) {
       inputs.slices.push_back(app.limits);
       inputs.slices.back().weight = app.weight;
@@ -150,6 +146,7 @@ class Simulation {
       const std::uint32_t source = sources_[id];
       add_load(d, -std::min(jobs_[id].predicted, kMostLoad));
       outcome_.end = now;
+      targets_.ended(d, jobs_[id].application, now - jobs_[id].arrived);
       const Application& app = workload_.applications[jobs_[id].application];
       const bool endless = app.endless && workload_.until != kNever;
       if (!endless && launches_left_[source] == 0) continue;
@@ -198,6 +195,7 @@ class Simulation {
 
   const Workload& workload_;
   Random random_;
+  SimTargets targets_;
   Outcome outcome_;
   std::vector<SimJob> jobs_;
   std::vector<std::uint32_t> sources_;  ///< of each job: its source

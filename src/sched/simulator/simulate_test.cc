@@ -32,6 +32,46 @@ TEST(Simulate, EndsThoughReservesLeaveNothingForSome) {
   EXPECT_EQ(outcome.end, milliseconds{10});
 }
 
+/// A server, which waits for block-tasks of batch unless SMs are kept for it.
+Workload server_beside_batch(LatencyTarget target) {
+  Workload w;
+  w.capsm = CapSM{132};
+  w.until = std::chrono::seconds{60};
+  w.applications = {
+      {.name = "server",
+       .alone = milliseconds{1},
+       .vary = Vary::lognormal,
+       .deviation = 0.1,
+       .need = CapSM{16},
+       .start = Time{0},
+       .latency = target,
+       .endless = true,
+       .think = milliseconds{9}},
+      {.name = "batch", .alone = milliseconds{400}, .task = milliseconds{8}, .start = Time{0}, .endless = true}};
+  return w;
+}
+
+/// Of the server's launches that ended in the last 30 s, the part that took longer; and how many launches batch had.
+std::pair<double, int> longer_than_3ms(const Outcome& outcome) {
+  int count = 0, longer = 0, batch = 0;
+  for (const Launch& launch : outcome.launches) {
+    batch += launch.application == 1;
+    if (launch.application != 0 || launch.finished < std::chrono::seconds{30}) continue;
+    ++count, longer += launch.finished - launch.arrived > milliseconds{3};
+  }
+  return {static_cast<double>(longer) / count, batch};
+}
+
+TEST(Simulate, SmsAreKeptForATargetAsFarAsItNeedsThem) {
+  const auto [without, most] = longer_than_3ms(run(server_beside_batch({}), "share"));
+  EXPECT_GT(without, 0.3);
+  for (const LatencyTarget target : {LatencyTarget{.at_most = milliseconds{3}}, LatencyTarget{.multiple = 2.4}}) {
+    const auto [with, batch] = longer_than_3ms(run(server_beside_batch(target), "share"));
+    EXPECT_LE(with, 0.03);  // less is tried meanwhile
+    EXPECT_GE(batch, most * 3 / 4);
+  }
+}
+
 TEST(Simulate, WhatWouldEndAfterTheEndOfTimeNeverEnds) {
   const Time year = std::chrono::hours{24 * 365};
   Workload w = two({}, {});

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/latency_text.h"
 #include "sched/temporal/job_policy.h"
 
 namespace gpuctl::sched {
@@ -37,6 +38,7 @@ struct Application {
   std::optional<Time> start;            ///< instead of the workload's order
   std::optional<std::uint32_t> device;  ///< less than Workload::devices
   SliceLimits limits;                   ///< for policies that know reserves; their weight is not used
+  LatencyTarget latency;                ///< of the time from arrival to end, for `share`
   std::int32_t priority = 0;
   /// Of each launch, drawn from this range, both ends included.
   std::optional<std::pair<std::int32_t, std::int32_t>> random_priority;

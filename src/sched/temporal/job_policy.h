@@ -92,6 +92,9 @@ struct SliceLimits {
 struct PolicyInputs {
   CurveSource curves = {};
   std::vector<SliceLimits> slices = {};  ///< their reserves add up to at most the device
+  /// What is kept for a slice beyond its reserve, at each decision; empty: nothing. With the reserves it adds up to at
+  /// most the device.
+  std::function<CapSM(std::uint32_t slice)> kept = {};
   /// If set, jobs share each SM: an amount that a policy gives a job, its need and its curve count the workers that it
   /// has on every SM, and the capacity is how many blocks an SM holds at most. Then `blocks` is set too.
   std::optional<SmLimits> sm = {};
