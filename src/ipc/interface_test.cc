@@ -178,8 +178,9 @@ TEST(Interface, StructsHaveExactlyItsFields) {
       slice.effective_memory_max = 1;
   slice.effective_reserve_mode = "lend";
   slice.effective_isolation = "isolated";
+  slice.latency_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "share", 1, 1}),
+  expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "2x", "share", 1, 1}),
                      i.types.at("SliceSettings"), "SliceSettings");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
@@ -198,6 +199,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(KernelProfile{}), i.types.at("KernelProfile"), "KernelProfile");
   Status status;
   status.notes = {"x"};
+  status.config = "x";
   expect_same_fields(to_json(status), i.methods.at("GetStatus").second, "GetStatus");
   expect_same_fields(to_json(Snapshot{}), i.methods.at("Monitor").second, "Monitor");
 }

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-PRODUCT = {"gpuctl", "gpuctld", "gpuslice", "gpuslice-bench", "gpuslice-compile", "gpuslice-nvcc"}
+PRODUCT = {"gpuctl", "gpuctld", "gpuslice", "gpuslice-bench", "gpuslice-compile", "gpuslice-nvcc", "gpuslice-preload"}
 
 
 class WithoutTests(unittest.TestCase):

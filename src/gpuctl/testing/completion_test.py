@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "completion"
-GPUCTL = sys.argv[1]
+GPUCTL = pathlib.Path(sys.argv[1]).resolve()
 # By what is typed, candidates of which each shell must have all.
 TYPED = {
     "gpuctl cre": {"create-slice"},

@@ -8,11 +8,11 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::vector<ipc::Slice> slices() {
-  return {{"batch/train", 4, "lend", 100, 40, 50, 0, "shared", {}, "share", 4000000000, 4000000001, 36, 40, 1},
-          {"ls", 8, "active", 100, {}, 100, 10, "shared", {}, "share", 0, -1, 8, 8, 1},
-          {"batch-2", 0, "strict", 100, {}, 100, 0, "shared", {}, "share", 0, -1, 0, 0, 0},
-          {"/", 0, "strict", 100, {}, 100, 0, "shared", {}, "share", 0, -1, 132, 140, 0},
-          {"batch", 0, "strict", 100, 100, 50, 0, "shared", 1 << 30, "share", 0, -1, 36, 40, 0}};
+  return {{"batch/train", 4, "lend", 100, 40, 50, 0, "shared", {}, "none", "share", 4000000000, 4000000001, 36, 40, 1},
+          {"ls", 8, "active", 100, {}, 100, 10, "shared", {}, "none", "share", 0, -1, 8, 8, 1},
+          {"batch-2", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", 0, -1, 0, 0, 0},
+          {"/", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", 0, -1, 132, 140, 0},
+          {"batch", 0, "strict", 100, 100, 50, 0, "shared", 1 << 30, "none", "share", 0, -1, 36, 40, 0}};
 }
 
 TEST(SliceRows, TreeOrderAndIndentation) {

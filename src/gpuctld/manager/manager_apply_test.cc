@@ -16,7 +16,8 @@ class ApplySlices : public ManagerTest {
   }
   std::vector<std::string> paths() {
     std::vector<std::string> result;
-    for (const auto& slice : call("ListSlices").parameters.at("slices").as_array())
+    const ipc::Reply reply = call("ListSlices");
+    for (const auto& slice : reply.parameters.at("slices").as_array())
       result.emplace_back(slice.at("path").as_string());
     return result;
   }
