@@ -27,12 +27,27 @@ place=$work/${suite:-here}
 staged=$place/gpuctl
 moment=$(git -C "$root" log -1 --format=%ct) || fail "no git checkout"
 
+# slurm_release: the major release of the Slurm whose plugins can be built there, such as 22.05. Nothing: none.
+slurm_release() {
+  local of=()
+  [[ -z $suite ]] || of=(--admindir="$place/root/var/lib/dpkg")
+  dpkg-query "${of[@]}" -W -f='${Version}' libslurm-dev 2>/dev/null | sed -n 's/^\([0-9]*\.[0-9]*\).*/\1/p' || true
+}
+
 # stage: the tracked files with their times, so that what is built already stays, and what Debian's tools want.
 stage() {
   rm -rf "$staged"
   mkdir -p "$staged"
   (cd "$root" && git ls-files -z | xargs -0 cp --parents --preserve=mode,timestamps --target-directory="$staged")
   cp -R "$staged/packaging/debian" "$staged"
+  local slurm
+  slurm=$(slurm_release)
+  if [[ -n $slurm ]]; then
+    sed "s/@SLURM@/$slurm/" "$staged/debian/slurm.control" >>"$staged/debian/control"
+    cp "$staged/debian/slurm.install" "$staged/debian/gpuctl-slurm$slurm.install"
+  else
+    say "without a plugin for Slurm: there is no libslurm-dev"
+  fi
   cp "$staged/src/libgpuslice/libgpuslice.symbols" "$staged/debian/libgpuslice0.symbols"
   cat >"$staged/debian/changelog" <<CHANGELOG
 gpuctl ($version) unstable; urgency=medium

@@ -10,13 +10,17 @@
             job.run(["./once"])
         print(daemon.slice("batch").granted)
 
+    with gpuctl.request():  # in a program that runs in a slice: measured by itself
+        answer()
+
 Amounts of SMs are for each GPU, memory is in bytes. What the daemon refuses raises `Refused`. Where it cannot be
 reached `Unreachable` is raised. Both are `Error`. A `Daemon` is for one thread at a time.
 """
 
 from .daemon import Daemon, Handle, connect, default_socket
 from .errors import Error, Refused, Unreachable
-from .model import Client, ClientUsage, Device, Slice, Snapshot, Status
+from .model import Client, ClientUsage, Device, Latency, Slice, Snapshot, Status
+from .requests import request
 
 __all__ = [
     "Client",
@@ -25,6 +29,7 @@ __all__ = [
     "Device",
     "Error",
     "Handle",
+    "Latency",
     "Refused",
     "Slice",
     "Snapshot",
@@ -32,4 +37,5 @@ __all__ = [
     "Unreachable",
     "connect",
     "default_socket",
+    "request",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .errors import Refused, Unreachable
-from .model import Client, Slice, Snapshot, Status, read, read_client, read_snapshot, read_status
+from .model import Client, Slice, Snapshot, Status, read_client, read_slice, read_snapshot, read_status
 from .varlink import Varlink
 
 
@@ -58,10 +58,10 @@ class Daemon:
         return read_status(self.call("GetStatus"))
 
     def slices(self) -> list[Slice]:
-        return [read(Slice, said) for said in self.call("ListSlices")["slices"]]
+        return [read_slice(said) for said in self.call("ListSlices")["slices"]]
 
     def slice(self, path: str) -> Slice:
-        return read(Slice, self.call("GetSlice", path=path)["slice"])
+        return read_slice(self.call("GetSlice", path=path)["slice"])
 
     def clients(self, path: str | None = None) -> list[Client]:
         """Those in one slice, or all of them."""
@@ -77,7 +77,7 @@ class Daemon:
         return Handle(self, path)
 
     def create(self, path: str, **settings: Any) -> Handle:
-        """Settings are those of `SliceSettings` in io.gpuctl(7): reserve, max, weight, priority, memory_max ...
+        """Settings are those of `SliceSettings` in io.gpuctl(7): reserve, max, weight, latency, memory_max ...
 
         None as max or memory_max is "no limit".
         """
@@ -103,7 +103,7 @@ class Handle:
 
     def set(self, **settings: Any) -> Slice:
         """Changes these settings, all or none of them, at once and for programs that run."""
-        return read(Slice, self.daemon.call("SetSlice", path=self.path, settings=_settings(settings))["slice"])
+        return read_slice(self.daemon.call("SetSlice", path=self.path, settings=_settings(settings))["slice"])
 
     def get(self) -> Slice:
         return self.daemon.slice(self.path)

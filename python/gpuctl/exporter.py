@@ -123,6 +123,20 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     )
 
 
+def _latencies(slices: Sequence[Slice]) -> Iterator[Metric]:
+    counted, lately = [], []
+    for one in slices:
+        for latency in one.latencies:
+            if latency.seconds == 0:
+                counted.append(([one.path], latency.count))
+                continue
+            for quantile, us in (("0.5", latency.p50_us), ("0.99", latency.p99_us), ("0.999", latency.p999_us)):
+                lately.append(([one.path, quantile], us / 1e6))
+    yield _counter("gpuctl_slice_bursts", "Bursts and named requests in it and below it", ["slice"], counted)
+    help = "How long bursts or named requests lately took, the last 10 s"
+    yield _gauge("gpuctl_slice_latency_seconds", help, ["slice", "quantile"], lately)
+
+
 def _since_the_start(now: Snapshot, what: str) -> list[tuple[list[str], float]]:
     """Of programs that have ended, and of those that run."""
     return [

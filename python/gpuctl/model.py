@@ -30,6 +30,18 @@ class Device:
 
 
 @dataclass(frozen=True)
+class Latency:
+    """How long bursts or requests took: in the last `seconds`, or all of them (0)."""
+
+    of: str = ""
+    seconds: int = 0
+    count: int = 0
+    p50_us: float = 0
+    p99_us: float = 0
+    p999_us: float = 0
+
+
+@dataclass(frozen=True)
 class Slice:
     """A node of the tree: its settings, what is in force of them (effective_...), and what it has now."""
 
@@ -40,7 +52,9 @@ class Slice:
     max: int | None = None
     weight: int = 100
     priority: int = 0
+    isolation: str = "shared"
     memory_max: int | None = None
+    latency: str = "none"
     policy: str = ""
     owner_uid: int = 0
     owner_gid: int = -1
@@ -51,12 +65,14 @@ class Slice:
     ended: int = 0
     ended_launches: int = 0
     ended_evictions: int = 0
-    latency: list[dict[str, Any]] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
     effective_reserve: int | None = None
     effective_reserve_mode: str | None = None
     effective_max: int | None = None
     effective_priority: int | None = None
+    effective_isolation: str | None = None
     effective_memory_max: int | None = None
+    latency_now: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +106,7 @@ class ClientUsage:
     latency_us_last: float = 0
     latency_us_log2: list[int] = field(default_factory=list)
     evict_us_log2: list[int] = field(default_factory=list)
-    latency: list[dict[str, Any]] = field(default_factory=list)
+    latency: list[Latency] = field(default_factory=list)
     streams: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -129,9 +145,20 @@ class Snapshot:
     clients: list[Client] = field(default_factory=list)
 
 
+def read_latencies(said: list[dict[str, Any]]) -> list[Latency]:
+    return [read(Latency, one) for one in said]
+
+
+def read_slice(said: dict[str, Any]) -> Slice:
+    return dataclasses.replace(read(Slice, said), latencies=read_latencies(said.get("latencies", [])))
+
+
+def read_usage(said: dict[str, Any]) -> ClientUsage:
+    return dataclasses.replace(read(ClientUsage, said), latency=read_latencies(said.get("latency", [])))
+
+
 def read_client(said: dict[str, Any]) -> Client:
-    client = read(Client, said)
-    return dataclasses.replace(client, usage=[read(ClientUsage, one) for one in said.get("usage", [])])
+    return dataclasses.replace(read(Client, said), usage=[read_usage(one) for one in said.get("usage", [])])
 
 
 def read_status(said: dict[str, Any]) -> Status:
@@ -142,6 +169,6 @@ def read_snapshot(said: dict[str, Any]) -> Snapshot:
     return Snapshot(
         time_ns=said.get("time_ns", 0),
         devices=[read(Device, one) for one in said.get("devices", [])],
-        slices=[read(Slice, one) for one in said.get("slices", [])],
+        slices=[read_slice(one) for one in said.get("slices", [])],
         clients=[read_client(one) for one in said.get("clients", [])],
     )

@@ -30,16 +30,18 @@ Outcome<CdiPlan> plan_for(const Context& context, bool software) {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const Result<std::string> library = find_library(self);
   if (!library) return Failure{kExitRefused, "cdi: " + library.error().message};
+  fs::path directory = fs::weakly_canonical(*library, error).parent_path();
+  if (has_file(directory / "gpuctl/ld.so.preload")) directory /= "gpuctl";  // as it is installed
   CdiPlan plan{.socket = fs::absolute(context.socket).lexically_normal(),
-               .library = fs::weakly_canonical(*library, error),
+               .library = directory / "libgpuslice.so",
                .compile_helper = {},
                .gpuctl = self,
                .software_gpu = {}};
-  const fs::path run = fs::path(plan.socket).parent_path(), directory = fs::path(plan.library).parent_path();
+  const fs::path run = fs::path(plan.socket).parent_path();
   if ((fs::status(run, error).permissions() & fs::perms::others_write) != fs::perms::none)
     return Failure{kExitRefused, "cdi: containers get the whole directory of the socket, and " + run.string() +
                                      " is for everybody; give gpuctld a socket in a directory of its own"};
-  for (const char* name : {"ld.so.preload", "libgpuslice-preload.so"})
+  for (const char* name : {"ld.so.preload", "libgpuslice-preload.so", "libgpuslice.so"})
     if (!has_file(directory / name))
       return Failure{kExitRefused, "cdi: there is no " + (directory / name).string() + ", which containers need"};
   const fs::path in_build_tree = directory.parent_path() / "gpuslice-compile/gpuslice-compile";

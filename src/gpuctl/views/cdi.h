@@ -11,7 +11,7 @@ namespace gpuctl::cli {
 /// What of the host a container gets; absolute paths.
 struct CdiPlan {
   std::string socket;
-  std::string library;         ///< libgpuslice.so; ld.so.preload and libgpuslice-preload.so lie beside it
+  std::string library;         ///< a libgpuslice.so with ld.so.preload and libgpuslice-preload.so beside it
   std::string compile_helper;  ///< empty if it lies beside the library
   std::string gpuctl;
   std::string software_gpu;  ///< directory of the software libcuda.so.1; empty: the GPUs are NVIDIA's

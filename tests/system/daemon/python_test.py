@@ -4,6 +4,7 @@ import dataclasses
 import os
 import re
 import subprocess
+import sys
 import unittest
 
 import bench.lab.client  # noqa: F401 - where the package is
@@ -23,9 +24,14 @@ def fields_of(name):
 
 class Model(unittest.TestCase):
     def test_has_each_field_of_the_interface(self):
-        for name in ("Device", "Slice", "ClientUsage", "Client"):
+        for name in ("Device", "Latency", "Slice", "ClientUsage", "Client"):
             with self.subTest(name):
                 self.assertEqual([one.name for one in dataclasses.fields(getattr(model, name))], fields_of(name))
+
+    def test_its_version_is_that_of_gpuctl(self):
+        root = INTERFACE.parents[2]
+        (version,) = re.findall(r"^version = \"(.*)\"$", (root / "python/pyproject.toml").read_text(), re.MULTILINE)
+        self.assertIn(f"version: '{version}',", (root / "meson.build").read_text())
 
     def test_a_field_of_a_newer_daemon_is_left_out_and_one_that_an_older_one_lacks_has_its_default(self):
         self.assertEqual(model.read(model.Device, {"index": 3, "colour": "red"}), model.Device(index=3))
@@ -65,6 +71,45 @@ class Package(instance.SystemTest):
         self.daemon.kill()
         with self.assertRaises(gpuctl.Unreachable):
             self.daemon_there.status()
+
+    def test_requests_that_a_program_names(self):
+        script = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import gpuctl
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+context = ctypes.c_void_p()
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+for _ in range(5):
+    with gpuctl.request():
+        assert cuda.cuCtxSynchronize() == 0
+try:
+    with gpuctl.request():
+        raise ValueError
+except ValueError:
+    pass
+print("named", flush=True)
+sys.stdin.read()
+"""
+        batch = self.daemon_there.create("batch")
+        program = batch.start(
+            [sys.executable, "-c", script, str(INTERFACE.parents[2] / "python")],
+            env=self.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(program.communicate)
+        self.assertEqual(program.stdout.readline(), "named\n")
+        named = instance.wait_until(
+            lambda: [one for one in batch.get().latencies if one.seconds == 0], "them to be seen"
+        )
+        self.assertEqual([(one.of, one.count) for one in named], [("requests", 5)])
+
+    def test_without_the_library_a_request_is_nothing(self):
+        with gpuctl.request():
+            pass
 
     def test_a_temporary_slice_and_a_program_in_it(self):
         with self.daemon_there.temporary("job", max=2) as job:
