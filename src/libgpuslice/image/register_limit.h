@@ -2,7 +2,7 @@
 // fit on an SM: a kernel with 32 registers runs with twice the threads of one with 40. If only a few registers are too
 // many, ptxas is given a limit.
 //
-// The limit helps only if few registers must be saved. Measured on an H200 (docs/history/worker.md): md with 34
+// The limit helps only if few registers must be saved. Measured on an H200 (docs/history/README.md): md with 34
 // registers instead of 32 took 1.25 times as long, with 32 again 1.04 times; blackScholes 1.06 times with 34, 0.97 with
 // 32. But fft has 64 registers because constants are taken out of the worker's loop; it took 1.04 times as long with
 // those, and 1.23 times with the 40 of its original.
