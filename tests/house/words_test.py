@@ -18,7 +18,7 @@ USER_PAGES = [
     page
     for name in ("README", "NEWS", *(f"docs/{page}" for page in ("modes", "limits", "compatibility", "security")))
     + ("docs/policies", "docs/reliability", "docs/benchmarks", "docs/metrics", "docs/tutorial", "docs/troubleshooting")
-    + ("docs/containers", "docs/slurm", "docs/kubernetes")
+    + ("docs/containers", "docs/slurm", "docs/kubernetes", "docs/latency", "docs/comparison")
     if (page := ROOT / f"{name}.md").exists()
 ]
 MANUAL = sorted(page for page in (ROOT / "man").iterdir() if re.fullmatch(r"\.[1-8]", page.suffix))
@@ -98,10 +98,10 @@ def known_words():
 
 # Names of things that others have made, and what the dictionary lacks though everybody knows it.
 NAMES = """
-    ABRT cgroups containerd CRI Ctrl cuda Docker gdb gid glibc gpuctl gpuctld gpuslice HUP instantiated JAX JSON
+    ABRT cgroups containerd CRI Ctrl cuda Docker gdb gid glibc gpuctl gpuctld gpuslice HAMi HUP instantiated JAX JSON KAI
     libgpuslice Linux mbarriers metadata MIG musl namespace NCCL ncu neighbours nsys Numba nvcc NVIDIA NVML NVRTC ONNX
     pid podman profilers programmatic ptxas runc runtime sanitizer sanitizers seccomp SIGKILL SIGSTOP SIGTERM SiM SVG
-    systemd timeout tmpfs TOML torchrun Triton uid wgmma
+    systemd timeout tmpfs TOML torchrun Triton uid wgmma XSched
 """.split()
 
 
