@@ -98,10 +98,10 @@ def known_words():
 
 # Names of things that others have made, and what the dictionary lacks though everybody knows it.
 NAMES = """
-    ABRT cgroups containerd CRI Ctrl cuda Docker gdb gid glibc gpuctl gpuctld gpuslice HAMi HUP instantiated JAX JSON KAI
-    libgpuslice Linux mbarriers metadata MIG musl namespace NCCL ncu neighbours nsys Numba nvcc NVIDIA NVML NVRTC ONNX
-    pid podman profilers programmatic ptxas runc runtime sanitizer sanitizers seccomp SIGKILL SIGSTOP SIGTERM SiM SVG
-    systemd timeout tmpfs TOML torchrun Triton uid wgmma XSched
+    ABRT cgroups containerd CRI Ctrl cuda Docker gdb gid glibc gpuctl gpuctld gpuslice HAMi HUP instantiated JAX JSON
+    KAI libgpuslice Linux mbarriers metadata MIG musl namespace NCCL ncu neighbours nsys Numba nvcc NVIDIA NVML NVRTC
+    ONNX pid podman profilers programmatic ptxas runc runtime sanitizer sanitizers seccomp SIGKILL SIGSTOP SIGTERM SiM
+    SVG systemd timeout tmpfs TOML torchrun Triton uid wgmma XSched
 """.split()
 
 
