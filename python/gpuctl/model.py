@@ -119,6 +119,7 @@ class Client:
     command: str = ""
     slice: str = ""
     state: str = ""
+    isolated: bool = False
     usage: list[ClientUsage] = field(default_factory=list)
 
 

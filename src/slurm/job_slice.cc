@@ -133,6 +133,10 @@ Answer<std::string> make_slice(Daemon& daemon, const Request& request, const Arg
 
   const Limits limits = limits_of(request, arguments, job, *devices);
   const std::string path = parent + '/' + job_name(job.id);
+  const bool exists = std::ranges::any_of(*slices, [&](const ipc::Slice& slice) { return slice.path == path; });
+  if (request.latency && !exists && !is_owner(parent, job, *slices))
+    return Refusal("--gpu-latency: jobs beside this one would yield, and you own neither slice '" + parent +
+                   "' nor one above it");
   const auto made = create(daemon, path, settings_of(request, limits, job));
   if (!made) return made.error();
   if (*made) return path;

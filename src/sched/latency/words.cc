@@ -45,7 +45,7 @@ std::string target_text(const Steer& steer) {
 }
 
 std::string p99_text(const Steer& steer) {
-  if (steer.count() == 0) return "no bursts yet for " + target_text(steer);
+  if (steer.count() == 0) return "no bursts since, at most " + target_text(steer);
   return "p99 " + time_text(steer.p99()) + " of " + target_text(steer);
 }
 
@@ -61,6 +61,7 @@ std::string words(const Steer& steer, std::uint32_t device) {
       return text + "what it takes alone is not known yet: " + std::to_string(steer.alone().count()) + " of " +
              std::to_string(Alone::kEnough) + " bursts seen while nobody else had work";
     case State::few:
+      if (steer.count() == 0) return text + "no bursts yet beside others; at most " + target_text(steer);
       text += p99_text(steer) + " by " + std::to_string(steer.count()) + " bursts, " + std::to_string(kTellsMet) +
               " are needed";
       break;
@@ -75,7 +76,9 @@ std::string words(const Steer& steer, std::uint32_t device) {
       break;
     case State::unmet:
       text += "cannot be met: " + p99_text(steer) +
-              (steer.helpless() ? ", and nobody is there to yield" : " is the best that was reached");
+              (steer.helpless()     ? ", and nobody is there to yield"
+               : steer.count() == 0 ? ""
+                                    : " is the best that was reached");
       break;
   }
   if (const double part = steer.others_part(); part > 0 && steer.rungs() != Rungs{})

@@ -89,6 +89,7 @@ class Exporter(instance.SystemTest):
         """With a program, so that nothing is left out."""
         program = self.start_program("batch")
         self.addCleanup(program.kill)
+        instance.wait_until(lambda: "gpuctl_slice_latency_seconds{" in self.get()[1], "its first bursts")
         _, text = self.get(OPEN_METRICS)
         exported = {}
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
@@ -100,7 +101,7 @@ class Exporter(instance.SystemTest):
             self.assertCountEqual(said, re.findall(r"`(\w+)`", of_page), name)
 
     def start_program(self, name):
-        program = self.start_bench(name, "work", "--blocks", 8, "--seconds", 600)
+        program = self.start_bench(name, "work", "--blocks", 8, "--seconds", 600, "--arrival", "periodic")
         instance.wait_until(lambda: self.clients(name), "it to be there")
         return program
 
