@@ -118,6 +118,7 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     yield _counter(
         "gpuctl_slice_evictions", "Running kernels in it and below it that gave SMs back", ["slice"], evictions
     )
+    yield from _latencies(slices)
     yield _gauge(
         "gpuctl_slice_memory_bytes", "Device memory that it and what is below it hold", ["slice", *GPU], _memory(now)
     )

@@ -234,7 +234,7 @@ class Scheduler {
   std::size_t held_for_nobody() const;
   bool mark_often();
   void renew_targets();
-  std::vector<sched::Protected> levels_above() const;
+  std::vector<sched::WithTarget> levels_above() const;
   sched::LatencyHistogram new_bursts(std::size_t device, const std::string& path);
   DeviceWork work_on(std::size_t device, std::uint64_t now_ns) const;
   sched::LatencyStep step_of(std::size_t device, const sched::LatencyControl::Entry& entry, const DeviceWork& work,

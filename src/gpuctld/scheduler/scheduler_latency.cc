@@ -45,11 +45,11 @@ void Scheduler::renew_targets() {
   }
 }
 
-std::vector<sched::Protected> Scheduler::levels_above() const {
-  std::vector<sched::Protected> slices;
+std::vector<sched::WithTarget> Scheduler::levels_above() const {
+  std::vector<sched::WithTarget> slices;
   for (const sched::LatencyControl& control : controls_)
-    for (const sched::Protected& slice : control.slices()) {
-      const auto known = std::ranges::find(slices, slice.node, &sched::Protected::node);
+    for (const sched::WithTarget& slice : control.slices()) {
+      const auto known = std::ranges::find(slices, slice.node, &sched::WithTarget::node);
       if (known == slices.end())
         slices.push_back(slice);
       else
@@ -98,8 +98,8 @@ Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_n
 sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyControl::Entry& entry,
                                       const DeviceWork& work, std::uint64_t now_ns) {
   const std::vector<sched::NodeInput>& nodes = nodes_on_[device];
-  const std::vector<sched::Protected> slices = controls_[device].slices();
-  const auto self = std::ranges::find(slices, entry.node, &sched::Protected::node);
+  const std::vector<sched::WithTarget> slices = controls_[device].slices();
+  const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
   sched::LatencyStep step{.now = time_of(now_ns)};
   std::uint64_t launches = 0;
   bool others_work = false, others_yield = false;

@@ -9,7 +9,7 @@ namespace gpuctl::sched {
 namespace {
 
 /// The indices of `slices`, the strictest first.
-std::vector<std::size_t> by_strictness(std::span<const Protected> slices) {
+std::vector<std::size_t> by_strictness(std::span<const WithTarget> slices) {
   std::vector<std::size_t> order(slices.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return slices[a].stricter_than(slices[b]); });
@@ -29,7 +29,7 @@ CapSM left_beside(std::span<const NodeInput> nodes, std::size_t node) {
   return left;
 }
 
-void add_kept(std::span<NodeInput> nodes, const Protected& slice, CapSM most) {
+void add_kept(std::span<NodeInput> nodes, const WithTarget& slice, CapSM most) {
   NodeInput& node = nodes[slice.node];
   const CapSM kept{kept_at(slice.rung(Dial::kept), nodes[0].reserve.count)};
   const CapSM more = std::min({kept, most, less(node.max, node.reserve)});
@@ -46,11 +46,11 @@ CapSM most_of_left(CapSM left, CapSM above) {
 
 }  // namespace
 
-void keep_for(std::span<NodeInput> nodes, std::span<const Protected> slices) {
+void keep_for(std::span<NodeInput> nodes, std::span<const WithTarget> slices) {
   for (const std::size_t i : by_strictness(slices)) add_kept(nodes, slices[i], left_beside(nodes, slices[i].node));
 }
 
-std::vector<CapSM> most_kept(std::span<const NodeInput> all_nodes, std::span<const Protected> slices) {
+std::vector<CapSM> most_kept(std::span<const NodeInput> all_nodes, std::span<const WithTarget> slices) {
   std::vector<NodeInput> nodes(all_nodes.begin(), all_nodes.end());
   std::vector<CapSM> most(slices.size());
   for (const std::size_t i : by_strictness(slices)) {
@@ -62,22 +62,22 @@ std::vector<CapSM> most_kept(std::span<const NodeInput> all_nodes, std::span<con
   return most;
 }
 
-bool yields(std::span<const NodeInput> nodes, std::size_t node, const Protected& to,
-            std::span<const Protected> slices) {
+bool yields(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
+            std::span<const WithTarget> slices) {
   const std::int32_t above = nodes[to.node].parent;
   if (std::cmp_equal(node, above)) return true;
   std::size_t peer = node;
   while (nodes[peer].parent >= 0 && nodes[peer].parent != above) peer = static_cast<std::size_t>(nodes[peer].parent);
   if (nodes[peer].parent != above || peer == to.node) return false;
-  const auto its = std::ranges::find_if(slices, [peer](const Protected& slice) { return slice.node == peer; });
+  const auto its = std::ranges::find_if(slices, [peer](const WithTarget& slice) { return slice.node == peer; });
   return its == slices.end() || to.stricter_than(*its);
 }
 
-std::vector<std::int32_t> raise_levels(std::span<NodeInput> nodes, std::span<const Protected> slices) {
+std::vector<std::int32_t> raise_levels(std::span<NodeInput> nodes, std::span<const WithTarget> slices) {
   std::vector<std::int32_t> raised(nodes.size(), 0);
   const std::vector<std::size_t> order = by_strictness(slices);
   for (auto i = order.rbegin(); i != order.rend(); ++i) {  // the strictest comes last, above the others
-    const Protected& slice = slices[*i];
+    const WithTarget& slice = slices[*i];
     NodeInput& node = nodes[slice.node];
     if (slice.rung(Dial::level) == 0) continue;
     std::int32_t most = nodes[static_cast<std::size_t>(node.parent)].priority;
@@ -97,9 +97,9 @@ std::vector<std::int32_t> raise_levels(std::span<NodeInput> nodes, std::span<con
 }
 
 std::vector<std::optional<std::chrono::microseconds>> longest_turns(std::span<const NodeInput> nodes,
-                                                                    std::span<const Protected> slices) {
+                                                                    std::span<const WithTarget> slices) {
   std::vector<std::optional<std::chrono::microseconds>> longest(nodes.size());
-  for (const Protected& slice : slices) {
+  for (const WithTarget& slice : slices) {
     if (slice.rung(Dial::turns) == 0) continue;
     const std::chrono::microseconds turn = turn_at(slice.rung(Dial::turns));
     for (std::size_t n = 0; n < nodes.size(); ++n)
@@ -135,7 +135,7 @@ void LatencyControl::saw_alone(const std::string& path, const LatencyHistogram& 
 }
 
 bool LatencyControl::step(std::span<const NodeInput> nodes, std::span<LatencyStep> steps) {
-  const std::vector<Protected> slices = this->slices();
+  const std::vector<WithTarget> slices = this->slices();
   const std::vector<CapSM> most = most_kept(nodes, slices);
   bool turned = false, moving = false;
   for (const std::size_t i : by_strictness(slices)) {
@@ -152,8 +152,8 @@ bool LatencyControl::step(std::span<const NodeInput> nodes, std::span<LatencySte
   return turned;
 }
 
-std::vector<Protected> LatencyControl::slices() const {
-  std::vector<Protected> slices;
+std::vector<WithTarget> LatencyControl::slices() const {
+  std::vector<WithTarget> slices;
   for (const Entry& entry : entries_) slices.push_back({entry.node, entry.steer.rungs(), entry.steer.at_most()});
   return slices;
 }

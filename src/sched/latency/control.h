@@ -18,13 +18,13 @@
 namespace gpuctl::sched {
 
 /// A slice whose dials are turned.
-struct Protected {
+struct WithTarget {
   std::uint32_t node = 0;
   Rungs rungs{};
   /// Its target. Those with a time go before those whose time is not known yet (0).
   std::chrono::nanoseconds at_most{};
 
-  bool stricter_than(const Protected& other) const {
+  bool stricter_than(const WithTarget& other) const {
     return at_most.count() > 0 && (other.at_most.count() == 0 || at_most < other.at_most);
   }
   int rung(Dial dial) const { return rungs[static_cast<std::size_t>(dial)]; }
@@ -32,22 +32,23 @@ struct Protected {
 
 /// Adds the SMs that are kept for each of `slices` to its reserve, the strictest first, as far as the reserve of the
 /// slice above has room beside those of its siblings. `nodes` are as fit_reserves() left them; the first is the device.
-void keep_for(std::span<NodeInput> nodes, std::span<const Protected> slices);
+void keep_for(std::span<NodeInput> nodes, std::span<const WithTarget> slices);
 
 /// How many SMs could be kept for each of `slices`, beyond its reserve, if it and the stricter ones had what they can:
 /// its peers have a quarter of what the slice above has left in any case.
-std::vector<CapSM> most_kept(std::span<const NodeInput> nodes, std::span<const Protected> slices);
+std::vector<CapSM> most_kept(std::span<const NodeInput> nodes, std::span<const WithTarget> slices);
 
 /// Raises the priorities by which levels are divided (effective/levels.h): those with Dial::level go before all peers
 /// that yield. By node, what is to be added to the priorities of clients directly in it.
-std::vector<std::int32_t> raise_levels(std::span<NodeInput> nodes, std::span<const Protected> slices);
+std::vector<std::int32_t> raise_levels(std::span<NodeInput> nodes, std::span<const WithTarget> slices);
 
 /// By node: how long a turn of a program in it may last at most; none: as long as it would.
 std::vector<std::optional<std::chrono::microseconds>> longest_turns(std::span<const NodeInput> nodes,
-                                                                    std::span<const Protected> slices);
+                                                                    std::span<const WithTarget> slices);
 
 /// Whether `node` yields to `to`: it is the slice above or in a peer's subtree, and that peer's target is laxer.
-bool yields(std::span<const NodeInput> nodes, std::size_t node, const Protected& to, std::span<const Protected> slices);
+bool yields(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
+            std::span<const WithTarget> slices);
 
 /// The slices with a target.
 class LatencyControl {
@@ -73,7 +74,7 @@ class LatencyControl {
   bool step(std::span<const NodeInput> nodes, std::span<LatencyStep> steps);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  std::vector<Protected> slices() const;
+  std::vector<WithTarget> slices() const;
   /// Null: the slice has no target.
   const Steer* find(std::string_view path) const;
 

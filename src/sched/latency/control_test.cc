@@ -41,7 +41,7 @@ std::vector<NodeInput> random_tree(Random& random) {
   return nodes;
 }
 
-Protected random_protected(const std::vector<NodeInput>& nodes, Random& random) {
+WithTarget random_protected(const std::vector<NodeInput>& nodes, Random& random) {
   return {.node = static_cast<std::uint32_t>(1 + random.below(nodes.size() - 1)),
           .rungs = rungs(static_cast<int>(random.below(2)), static_cast<int>(random.below(kTurnRungs + 1)),
                          static_cast<int>(random.below(20))),
@@ -65,7 +65,7 @@ TEST(LatencyControl, NeverGivesItsSliceLess) {
   for (int round = 0; round < 3000; ++round) {
     SCOPED_TRACE(round);
     const std::vector<NodeInput> before = random_tree(random);
-    const std::vector<Protected> slices{random_protected(before, random)};
+    const std::vector<WithTarget> slices{random_protected(before, random)};
     const std::size_t mine = slices[0].node;
     std::vector<NodeInput> kept = before;
     keep_for(kept, slices);
@@ -107,7 +107,7 @@ TEST(LatencyControl, NeverGivesItsSliceLess) {
 TEST(LatencyControl, LeavesAloneWhoIsNoPeer) {
   // 0 device, 1 a, 2 a/ls, 3 a/batch, 4 b, 5 b/c
   const std::vector<NodeInput> nodes{node(-1, 132), node(0, 40), node(1), node(1), node(0), node(4)};
-  const std::vector<Protected> inner{{.node = 2, .rungs = rungs(1, 3, 1), .at_most = ms(1)}};
+  const std::vector<WithTarget> inner{{.node = 2, .rungs = rungs(1, 3, 1), .at_most = ms(1)}};
   EXPECT_TRUE(yields(nodes, 3, inner[0], inner));
   EXPECT_TRUE(yields(nodes, 1, inner[0], inner));  // a program directly in a
   for (const std::size_t n : {0, 2, 4, 5}) EXPECT_FALSE(yields(nodes, n, inner[0], inner)) << n;
@@ -115,17 +115,17 @@ TEST(LatencyControl, LeavesAloneWhoIsNoPeer) {
   EXPECT_EQ(turns[3], turn_at(3));
   for (const std::size_t n : {0, 2, 4, 5}) EXPECT_FALSE(turns[n]) << n;
 
-  const std::vector<Protected> outer{{.node = 1, .rungs = rungs(1, 3, 1), .at_most = ms(1)}};
+  const std::vector<WithTarget> outer{{.node = 1, .rungs = rungs(1, 3, 1), .at_most = ms(1)}};
   for (const std::size_t n : {0, 4, 5}) EXPECT_TRUE(yields(nodes, n, outer[0], outer)) << n;
   for (const std::size_t n : {1, 2, 3}) EXPECT_FALSE(yields(nodes, n, outer[0], outer)) << n;
 }
 
 TEST(LatencyControl, YieldsToTheStricterTarget) {
   const std::vector<NodeInput> nodes{node(-1, 132), node(0), node(0), node(0)};
-  const Protected strict{.node = 1, .rungs = rungs(1, 3, 4), .at_most = ms(1)},
+  const WithTarget strict{.node = 1, .rungs = rungs(1, 3, 4), .at_most = ms(1)},
       lax{.node = 2, .rungs = rungs(1, 5, 14), .at_most = ms(5)}, unknown{.node = 2, .rungs = rungs(1, 5, 14)};
-  for (const Protected& other : {lax, unknown}) {
-    const std::vector<Protected> slices{other, strict};
+  for (const WithTarget& other : {lax, unknown}) {
+    const std::vector<WithTarget> slices{other, strict};
     EXPECT_TRUE(yields(nodes, 2, strict, slices));
     EXPECT_FALSE(yields(nodes, 1, other, slices));
     const auto turns = longest_turns(nodes, slices);
@@ -142,17 +142,17 @@ TEST(LatencyControl, YieldsToTheStricterTarget) {
     EXPECT_GT(raised[2].priority, raised[3].priority);
   }
   // Its level alone does not bring the laxer one before the stricter one.
-  Protected still = strict;
+  WithTarget still = strict;
   still.rungs = {};
   std::vector<NodeInput> raised = nodes;
-  raise_levels(raised, std::vector<Protected>{still, lax});
+  raise_levels(raised, std::vector<WithTarget>{still, lax});
   EXPECT_GE(raised[1].priority, raised[2].priority);
   EXPECT_GT(raised[2].priority, raised[3].priority);
 }
 
 TEST(LatencyControl, LeavesPeersAQuarter) {
   std::vector<NodeInput> nodes{node(-1, 132), node(0), node(0, 50)};
-  const std::vector<Protected> slices{{.node = 1, .at_most = ms(1)}};
+  const std::vector<WithTarget> slices{{.node = 1, .at_most = ms(1)}};
   EXPECT_EQ(most_kept(nodes, slices)[0], CapSM{132 - 50 - 33});
   nodes[1].max = CapSM{20};
   EXPECT_EQ(most_kept(nodes, slices)[0], CapSM{20});
