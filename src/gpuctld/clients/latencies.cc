@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpuctld/clock.h"
 #include "ipc/stub_map.h"
 #include "sched/slices.h"
 
@@ -11,10 +12,6 @@ namespace gpuctl::daemon {
 namespace {
 
 using Nanoseconds = std::chrono::nanoseconds;
-
-Nanoseconds instant(std::uint64_t ns) {
-  return Nanoseconds{static_cast<std::int64_t>(ns)};
-}
 
 void put(std::vector<ipc::Latency>& out, const char* of, std::int64_t seconds,
          const sched::LatencyHistogram& histogram) {

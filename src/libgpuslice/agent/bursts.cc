@@ -20,7 +20,7 @@ namespace ipc = gpuctl::ipc;
 namespace {
 
 /// The device of the current context, below kMaxDevices; -1: there is none.
-int current_device() {
+int device_of_context() {
   if (g_launch_words.one_device.load(std::memory_order_relaxed)) return 0;
   CUdevice device = -1;
   const auto ask = driver().cuCtxGetDevice;
@@ -86,7 +86,7 @@ class Ask {
 }
 
 [[gnu::noinline]] void issued_to_current(CUstream stream, bool reads_results) {
-  const int device = current_device();
+  const int device = device_of_context();
   if (device < 0) return;
   Activity::get().count_other_work(device);
   if (!Activity::get().burst(device).knows(stream)) issued(device, stream, reads_results);
@@ -99,7 +99,7 @@ class Ask {
         Activity& activity = Activity::get();
         // What was put there meanwhile may have come too late for the wait.
         if (activity.issued_so_far() != before_) seen = Burst::Seen::kSome;
-        const int current = current_device();
+        const int current = device_of_context();
         const bool of_any_device =
             seen == Burst::Seen::kStream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
         for (int device = 0; device < activity.devices(); ++device) {
@@ -134,7 +134,7 @@ void forget_burst(int device) {
 bool count_request(std::uint64_t ns) {
   ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
   if (!page) return false;
-  const int device = current_device();
+  const int device = device_of_context();
   ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(std::max(device, 0)));
   count(counts, counts.requests, ns);
   return true;
