@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMost = 64 << 10;
 constexpr int kNotStarted = 127;
+constexpr std::chrono::milliseconds kToDie{500};
 
 [[noreturn]] void become(const std::vector<std::string>& arguments,
                          const std::vector<std::pair<std::string, std::string>>& environment, int output) {
@@ -57,9 +58,15 @@ std::optional<ChildSaid> ask_child(const std::vector<std::string>& arguments,
     ended = n <= 0;
     if (n > 0 && said.text.size() < kMost) said.text.append(piece.data(), static_cast<std::size_t>(n));
   }
-  if (!ended) ::kill(child, SIGKILL);
+  // One that has closed its output may go on, and one that waits for a device may outlive SIGKILL.
   int status = 0;
-  ::waitpid(child, &status, 0);
+  const auto give_up = deadline + kToDie;
+  for (bool killed = false; ::waitpid(child, &status, WNOHANG) == 0;) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!killed && now >= deadline) killed = ::kill(child, SIGKILL) == 0;
+    if (now >= give_up) return std::nullopt;
+    ::poll(nullptr, 0, 1);
+  }
   said.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (!ended || (said.status == kNotStarted && said.text.empty())) return std::nullopt;
   return said;

@@ -20,6 +20,13 @@ TEST(AskChild, WhatCannotBeStartedOrTakesTooLongSaysNothing) {
   EXPECT_FALSE(ask_child({"sleep", "600"}, {}, 50ms));
 }
 
+TEST(AskChild, OneThatClosesItsOutputAndGoesOnIsNotWaitedFor) {
+  const auto before = std::chrono::steady_clock::now();
+  const auto said = ask_child({"sh", "-c", "exec sleep 600 >/dev/null 2>&1"}, {}, 200ms);
+  EXPECT_TRUE(!said || said->status == 128 + 9);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 60s);
+}
+
 TEST(AskChild, EndlessTalkIsCutOff) {
   const auto said = ask_child({"sh", "-c", "head -c 1000000 /dev/zero"});
   ASSERT_TRUE(said);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -112,7 +113,10 @@ void see_library(MachineSeen& seen) {
   else if (said->status != 0 || said->text.find(*library) != std::string::npos)
     seen.library_says = trimmed(said->text.substr(0, said->text.find('\n')));
   const fs::path beside = fs::path(*library).parent_path();
-  seen.helper = exists(beside / "gpuslice-compile") || exists(beside / "../gpuslice-compile/gpuslice-compile");
+  // Where the library looks for it (libgpuslice/image/compile_queue.cc).
+  const auto there = [&](const char* place) { return exists(beside / place); };
+  seen.helper = std::ranges::any_of(
+      std::array{"gpuctl/gpuslice-compile", "gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}, there);
 }
 
 void see_configuration(MachineSeen& seen) {

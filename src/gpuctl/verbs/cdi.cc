@@ -69,6 +69,7 @@ Outcome<void> write(const std::string& file, const std::string& text) {
   if (before && std::string(std::istreambuf_iterator<char>(before), {}) == text) return {};
   // Of another ending, so that it is no document yet.
   const std::string unfinished = file + ".unfinished";
+  fs::remove(unfinished, error);  // whatever a link of that name leads to stays
   std::ofstream out(unfinished, std::ios::binary);
   if (!out) return not_written(unfinished, std::strerror(errno));
   out << text << std::flush;

@@ -208,7 +208,8 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const std::string command = one_line(said ? ipc::to_utf8(said->substr(0, kMostCommand)) : name_of(peer.pid));
   auto client = Client::create({peer.pid, peer.uid, command, peer.start}, slice, std::move(*devices));
   if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
-  if (client) client->isolated = isolated;
+  // Who comes back may be of a slice that was isolated when the program started.
+  if (client) client->isolated = isolated && (resumed || is_isolated(slice));
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},

@@ -84,14 +84,15 @@ struct Scheduler::DeviceWork {
 
 Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_ns) const {
   DeviceWork work;
-  for (const DeviceGrants::Member& member : grants_[device].members()) {
-    const Client::Slot& slot = member.client->slots()[member.slot];
-    const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
-    work.programs.push_back({.client = member.client,
-                             .launches = slot.launches,
-                             .works = slot.busy() || lately || member.client->in_burst(member.slot),
-                             .lately = slot.busy() || lately});
-  }
+  for (const DeviceGrants* grants : {&grants_[device], &isolated_[device]})
+    for (const DeviceGrants::Member& member : grants->members()) {
+      const Client::Slot& slot = member.client->slots()[member.slot];
+      const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
+      work.programs.push_back({.client = member.client,
+                               .launches = slot.launches,
+                               .works = slot.busy() || lately || member.client->in_burst(member.slot),
+                               .lately = slot.busy() || lately});
+    }
   return work;
 }
 
@@ -102,14 +103,21 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
   sched::LatencyStep step{.now = time_of(now_ns)};
   std::uint64_t launches = 0;
-  bool others_work = false, others_yield = false;
+  const auto is_own = [&](const DeviceWork::Program& program) {
+    return sched::in_or_below(program.client->slice(), entry.path);
+  };
+  const bool side_by_side = std::ranges::any_of(work.programs, [&](const DeviceWork::Program& program) {
+    return is_own(program) && !takes_turns(*program.client, device);
+  });
+  bool others_work = false, yields_beside = false, yields_by_turns = false;
   for (const DeviceWork::Program& program : work.programs) {
-    if (sched::in_or_below(program.client->slice(), entry.path)) {
+    if (is_own(program)) {
       step.active |= program.lately;
       continue;
     }
     others_work |= program.works;
-    others_yield |= sched::yields(nodes, program.client->node, *self, slices);
+    if (sched::yields(nodes, program.client->node, *self, slices))
+      (side_by_side && !takes_turns(*program.client, device) ? yields_beside : yields_by_turns) = true;
     step.others = step.others * 31 + static_cast<std::uint64_t>(program.client->identity().pid);
     launches += program.launches;
   }
@@ -118,10 +126,9 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   step.quiet = quiet_before && !others_work;
   const std::uint64_t launched = std::exchange(before.launches, launches);
   step.launches = launches > launched ? static_cast<double>(launches - launched) : 0;
-  const bool by_turns = time_sliced_ && devices_[device].needs_mps();
-  if (others_yield && by_turns && options_.time_slices)
+  if (yields_by_turns && options_.time_slices)
     step.last[static_cast<std::size_t>(sched::Dial::turns)] = sched::kTurnRungs;
-  if (others_yield && !by_turns) {
+  if (yields_beside) {
     step.last[static_cast<std::size_t>(sched::Dial::level)] = 1;
     step.last[static_cast<std::size_t>(sched::Dial::kept)] = sched::kTurnRungs;  // bounded by what there is
   }

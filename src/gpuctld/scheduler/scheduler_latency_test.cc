@@ -111,6 +111,30 @@ TEST_F(Latency, WhereProgramsTakeTurnsThoseOfOthersBecomeShorter) {
   EXPECT_EQ(turn_us(batch), ipc::kDriversTimeSlice);
 }
 
+/// Side by side or by turns is a matter of the two programs, not of the GPU.
+TEST_F(Latency, BesideAnIsolatedSliceTurnsBecomeShorterAndNoSmsAreTaken) {
+  Scheduler scheduler({Gpu{0, "Test GPU", "GPU-0", false, 132, 1u << 30}}, tree("5ms"));
+  Client apart = FakeProgram::make("ls", {0});
+  apart.isolated = true;
+  FakeProgram ls(scheduler.add(std::move(apart), 1)), batch(scheduler, "batch");
+  const auto server_us = [&] {
+    return scheduler.server_us()[0] == 0 ? 2048u : std::min(scheduler.server_us()[0], 2048u);
+  };
+  go(scheduler, ls, batch, 60, [&] { return 1 + 0.01 * server_us(); });
+  EXPECT_LE(server_us(), 400u) << words(scheduler);
+  EXPECT_NE(words(scheduler).find("others' turns "), std::string::npos) << words(scheduler);
+  EXPECT_TRUE(is_free(batch)) << "nothing is kept for programs that are never there at the same time";
+}
+
+TEST_F(Latency, WhatAnIsolatedProgramDoesBesideItIsNotAlone) {
+  Scheduler scheduler({gpu(132)}, tree("2x"));
+  Client apart = FakeProgram::make("batch", {0});
+  apart.isolated = true;
+  FakeProgram ls(scheduler, "ls"), batch(scheduler.add(std::move(apart), 1));
+  go(scheduler, ls, batch, 10, [] { return 20; });
+  EXPECT_NE(words(scheduler).find("not known yet"), std::string::npos) << words(scheduler);
+}
+
 TEST_F(Latency, BelowAPolicyForJobsNobodyYields) {
   sched::SliceTree ruled = tree("5ms");
   ASSERT_TRUE(ruled.change("/", {.policy = "srt"}, kRoot));

@@ -67,6 +67,7 @@ class Ask {
  private:
   bool idle(CUstream stream) const {
     if (!lanes_idle(device_)) return false;
+    if (is_default(stream) && device_of_context() != device_) return false;  // that would be another device's
     const NoCapture guard;
     return guard && driver().cuStreamQuery && driver().cuStreamQuery(stream) == CUDA_SUCCESS;
   }

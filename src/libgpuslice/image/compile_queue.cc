@@ -44,7 +44,8 @@ std::string find_helper() {
   const std::unique_ptr<char, void (*)(void*)> real(realpath(here.dli_fname, nullptr), std::free);
   const std::string library = real ? real.get() : here.dli_fname;
   const std::string directory = library.substr(0, library.rfind('/') + 1);
-  for (const char* place : {"gpuctl/gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}) {
+  // Installed, in a container, in the build tree.
+  for (const char* place : {"gpuctl/gpuslice-compile", "gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}) {
     if (access((directory + place).c_str(), X_OK) == 0) return directory + place;
   }
   return {};
