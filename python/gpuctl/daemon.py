@@ -47,7 +47,7 @@ class Daemon:
         """Any method of io.gpuctl: the parameters of its reply."""
         try:
             reply = self._varlink.call(method, **parameters)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise Unreachable(f"{method}: gpuctld closed the connection or did not answer: {error}") from error
         if "error" in reply:
             raise Refused(method, reply["error"], reply.get("parameters", {}))

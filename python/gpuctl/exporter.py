@@ -21,6 +21,7 @@ from .errors import Error
 from .model import Client, Device, Slice, Snapshot, Status
 
 PORT = 9836
+PATIENCE_S = 2  # for a reply: less than half of what Prometheus waits for a scrape
 GPU = ["gpu", "UUID"]  # as DCGM's exporter has them, so that both can be joined
 
 
@@ -37,9 +38,9 @@ class GpuctlCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         with self._lock:
             try:
-                with connect(self._socket) as daemon:
+                with connect(self._socket, PATIENCE_S) as daemon:
                     metrics = list(_metrics(daemon))
-            except Error as error:
+            except (Error, LookupError, TypeError, AttributeError) as error:  # the latter: no daemon of ours
                 print(f"gpuctl-exporter: {error}", file=sys.stderr, flush=True)
                 metrics = []
         up = GaugeMetricFamily("gpuctl_up", "Whether gpuctld answered this scrape")
@@ -205,7 +206,8 @@ def main() -> int:
     except OSError as error:
         print(f"gpuctl-exporter: cannot listen at {host}:{port}: {error.strerror or error}", file=sys.stderr)
         return 1
-    print(f"http://{host}:{server.server_port}/metrics", flush=True)
+    shown = f"[{host}]" if ":" in host else host
+    print(f"http://{shown}:{server.server_port}/metrics", flush=True)
     thread.join()
     return 0
 

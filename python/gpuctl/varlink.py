@@ -7,7 +7,10 @@ import json
 import os
 import socket
 import struct
+import time
 from typing import Any
+
+MOST = 64 << 20  # bytes of a reply
 
 
 class Varlink:
@@ -25,6 +28,7 @@ class Varlink:
         except OSError:
             self.socket.close()
             raise
+        self.patience_s = patience_s
         self.fds: list[int] = []
         self.buffer = b""
 
@@ -40,8 +44,15 @@ class Varlink:
         return self.receive()
 
     def receive(self) -> dict[str, Any]:
-        """The next reply. Raises EOFError if the daemon closed the connection."""
+        """The next reply. Raises EOFError if the daemon closed the connection, TimeoutError if it takes longer than
+        patience_s in all, ValueError if it is no reply."""
+        until = time.monotonic() + self.patience_s
         while b"\0" not in self.buffer:
+            self.socket.settimeout(max(until - time.monotonic(), 0.001))
+            if time.monotonic() > until:
+                raise TimeoutError("no whole reply in time")
+            if len(self.buffer) > MOST:
+                raise ValueError("a reply without an end")
             data, ancillary, _, _ = self.socket.recvmsg(65536, socket.CMSG_LEN(32))
             if not data:
                 raise EOFError
@@ -50,7 +61,12 @@ class Varlink:
                     self.fds += array.array("i", content[: len(content) - len(content) % 4])
             self.buffer += data
         message, self.buffer = self.buffer.split(b"\0", 1)
-        reply: dict[str, Any] = json.loads(message)
+        try:
+            reply = json.loads(message)
+        except RecursionError:
+            raise ValueError("a reply that is nested too deeply") from None
+        if not isinstance(reply, dict) or not isinstance(reply.get("parameters", {}), dict):
+            raise ValueError("no reply of Varlink")
         return reply
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ Result<void> write_drop_in(const std::string& file, const std::string& text) {
   if (fs::exists(file, error) && !is_saved(file))
     return fail(file + ": was not written by \"gpuctl save\"; rename it or remove it first");
   fs::create_directories(fs::path(file).parent_path(), error);
-  const std::string unfinished = file + ".new";
+  const std::string unfinished = file + ".new-" + std::to_string(::getpid());
   ::unlink(unfinished.c_str());
   const int opened = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (opened < 0) return failed(file, errno);

@@ -44,7 +44,9 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
     return;
   }
   if (!seen.driver) {
-    findings.push_back({error, "driver", "NVIDIA's kernel module is not loaded, so there is no GPU",
+    // Without a daemon it is not known whether there is to be one.
+    findings.push_back({seen.status ? error : note, "driver",
+                        "NVIDIA's kernel module is not loaded, so there is no GPU",
                         "install the driver, or use the software GPU: software_gpu = true in gpuctl.toml"});
     return;
   }

@@ -169,7 +169,9 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
     seen.no_daemon = clients.error().message;
     return seen;
   }
-  const auto found = std::ranges::find(*clients, pid, &ipc::Client::pid);
+  auto found = std::ranges::find(*clients, pid, &ipc::Client::pid);
+  // A shell or the like, whose child is the program.
+  if (found == clients->end()) found = std::ranges::find(*clients, use.managed, &ipc::Client::pid);
   if (found != clients->end()) seen.client = *found;
   return seen;
 }

@@ -60,8 +60,8 @@ Outcome<void> Daemon::start(std::string_view member, boost::json::object paramet
   return {};
 }
 
-Outcome<boost::json::object> Daemon::next() {
-  return judge(connection_.receive(ipc::kNoTimeout));
+Outcome<boost::json::object> Daemon::next(std::chrono::milliseconds timeout) {
+  return judge(connection_.receive(timeout));
 }
 
 Outcome<boost::json::object> ask(const Context& context, std::string_view member, boost::json::object parameters) {

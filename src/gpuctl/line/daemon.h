@@ -24,7 +24,7 @@ class Daemon {
 
   /// Starts a call with `more`; the replies come from next().
   Outcome<void> start(std::string_view member, boost::json::object parameters);
-  Outcome<boost::json::object> next();
+  Outcome<boost::json::object> next(std::chrono::milliseconds timeout = ipc::kNoTimeout);
 
   /// For poll(2) while waiting for next().
   const ipc::Connection& connection() const { return connection_; }

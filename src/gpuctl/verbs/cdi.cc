@@ -60,6 +60,9 @@ Failure not_written(const std::string& file, const std::string& reason) {
 /// A file that has this text already is not touched. A text that is empty removes the file.
 Outcome<void> write(const std::string& file, const std::string& text) {
   std::error_code error;
+  const fs::file_status there = fs::symlink_status(file, error);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    return not_written(file, "it is no regular file; without --output the devices are printed");
   if (text.empty()) {
     fs::remove(file, error);
     if (error) return not_written(file, error.message());

@@ -34,12 +34,13 @@ boost::json::object to_json(const Finding& finding) {
 
 Action declare_doctor(Arguments& arguments) {
   auto pid = std::make_shared<std::string>();
-  arguments.add("PID", *pid, "A program that runs: what it really gets. Without it, this machine is looked at");
+  const Argument given =
+      arguments.add("PID", *pid, "A program that runs: what it really gets. Without it, this machine is looked at");
   arguments.footer("Exit status: 0 all is well, 1 there is a warning, 2 there is an error.");
 
-  return [pid](Context& context) -> Outcome<int> {
+  return [pid, given](Context& context) -> Outcome<int> {
     std::vector<Finding> findings;
-    if (pid->empty()) {
+    if (!given.given()) {
       findings = judge(see_machine(context));
     } else {
       const auto number = parse_integer(*pid);

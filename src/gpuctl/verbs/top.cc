@@ -30,8 +30,9 @@ struct Samples {
 
   const ipc::Snapshot* previous() const { return before ? &*before : nullptr; }
 
-  Outcome<void> take(Daemon& daemon) {
-    const auto reply = daemon.next();
+  /// Within the time of one sample, and that of an answer.
+  Outcome<void> take(Daemon& daemon, std::int64_t interval_ms) {
+    const auto reply = daemon.next(std::chrono::milliseconds(interval_ms) + ipc::kDefaultTimeout);
     if (!reply) return reply.error();
     boost::json::object sample = *reply;
     sample.emplace("fairness", boost::json::array());  // a daemon of an earlier version does not say
@@ -52,10 +53,10 @@ bool color_wanted() {
   return no_color == nullptr || *no_color == '\0';
 }
 
-Outcome<int> print_once(Context& context, Daemon& daemon) {
+Outcome<int> print_once(Context& context, Daemon& daemon, std::int64_t interval_ms) {
   Samples samples;
   for (int i = 0; i < 2; ++i)
-    if (const auto taken = samples.take(daemon); !taken) return taken.error();
+    if (const auto taken = samples.take(daemon, interval_ms); !taken) return taken.error();
   if (context.json) {
     print_json(context, top_json(samples.previous(), *samples.now));
   } else {
@@ -66,10 +67,10 @@ Outcome<int> print_once(Context& context, Daemon& daemon) {
 }
 
 /// One after the other, until nobody reads.
-Outcome<int> print_all(Context& context, Daemon& daemon) {
+Outcome<int> print_all(Context& context, Daemon& daemon, std::int64_t interval_ms) {
   Samples samples;
   while (context.out) {
-    if (const auto taken = samples.take(daemon); !taken) return taken.error();
+    if (const auto taken = samples.take(daemon, interval_ms); !taken) return taken.error();
     if (context.json) {
       print_json(context, top_json(samples.previous(), *samples.now));
     } else if (samples.before) {
@@ -146,7 +147,7 @@ Outcome<int> live_screen(const Context& context, Daemon first, std::int64_t inte
   constexpr int kPauseMs = 500;
   std::optional<Daemon> daemon(std::move(first));
   Samples samples;
-  if (const auto taken = samples.take(*daemon); !taken) return taken.error();
+  if (const auto taken = samples.take(*daemon, interval_ms); !taken) return taken.error();
   Terminal terminal;
   TopView view;
   Asked asked;
@@ -180,7 +181,7 @@ Outcome<int> live_screen(const Context& context, Daemon first, std::int64_t inte
     if (!daemon->connection().reply_waiting() && !readable(daemon->connection().fd())) continue;
     bool taken = true;
     do {
-      const auto sample = samples.take(*daemon);
+      const auto sample = samples.take(*daemon, interval_ms);
       if (!sample && sample.error().exit_status != kExitUnreachable) return sample.error();
       taken = sample.has_value();
       if (taken) remember(view, *samples.now);
@@ -211,8 +212,8 @@ Action declare_top(Arguments& arguments) {
     Outcome<Daemon> daemon = connect(context, interval_ms);
     if (!daemon) return daemon.error();
     const bool live = context.out_is_terminal && !options->once && !options->batch;
-    if ((context.json || options->batch) && !options->once) return print_all(context, *daemon);
-    return live ? live_screen(context, std::move(*daemon), interval_ms) : print_once(context, *daemon);
+    if ((context.json || options->batch) && !options->once) return print_all(context, *daemon, interval_ms);
+    return live ? live_screen(context, std::move(*daemon), interval_ms) : print_once(context, *daemon, interval_ms);
   };
 }
 

@@ -103,7 +103,8 @@ TopRequest answered(TopView& view, const TopRows& rows) {
   const Asking asked = std::exchange(view.asking, Asking::nothing);
   const std::string typed = std::exchange(view.typed, "");
   if (asked == Asking::filter) view.filter = typed;
-  if (asked == Asking::setting && !typed.empty()) return {TopRequest::Kind::set, 0, slice_to_set(view, rows), typed};
+  if (asked == Asking::setting && !typed.empty() && !slice_to_set(view, rows).empty())
+    return {TopRequest::Kind::set, 0, slice_to_set(view, rows), typed};
   return {};
 }
 
@@ -237,6 +238,7 @@ std::string question(const TopView& view, const TopRows& rows) {
     case Asking::filter:
       return "only rows with: " + printable(view.typed) + "_";
     case Asking::setting:
+      if (slice_to_set(view, rows).empty()) return "it is gone";
       return "set " + printable(slice_to_set(view, rows)) + " (max=40 weight=50 ...): " + printable(view.typed) + "_";
     case Asking::kill:
       if (const ipc::Client* program = chosen_program(view, rows))

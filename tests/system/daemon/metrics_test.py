@@ -5,9 +5,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import unittest
 import urllib.parse
 import urllib.request
@@ -139,6 +141,37 @@ class Exporter(instance.SystemTest):
         self.assertEqual(self.values(), {("gpuctl_up", ""): 0})
         self.start_daemon()
         self.assertEqual(self.values()["gpuctl_up", ""], 1)
+
+    def test_a_daemon_that_hangs_or_talks_nonsense_is_down(self):
+        os.kill(self.daemon.pid, signal.SIGSTOP)
+        try:
+            self.assertEqual(self.values(), {("gpuctl_up", ""): 0})
+        finally:
+            os.kill(self.daemon.pid, signal.SIGCONT)
+        self.daemon.kill()
+        self.socket.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.socket))
+            listener.listen(1)
+            for nonsense in (
+                b"\xff\0",
+                b"[]\0",
+                b'{"parameters": 3}\0',
+                b'{"parameters": {}}\0',
+                b"[" * 100000 + b"\0",
+            ):
+                with self.subTest(nonsense=nonsense[:20]):
+                    answer = threading.Thread(target=self.say, args=(listener, nonsense))
+                    answer.start()
+                    self.assertEqual(self.values(), {("gpuctl_up", ""): 0})
+                    answer.join()
+
+    def say(self, listener, text):
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(text)
+            connection.recv(65536)
 
     @unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
     def test_promtool_has_nothing_to_say(self):
