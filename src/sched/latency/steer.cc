@@ -25,9 +25,6 @@ constexpr double kHelps = 0.85;
 /// Rungs at which the percentile is that close to the least are as good.
 constexpr double kAboutAsGood = 1.1;
 constexpr Nanoseconds kLongestSettling = std::chrono::seconds{1};
-/// A percentile that became so much worse by a rung is of the change itself, which takes others this long at most.
-constexpr double kWorse = 1.2;
-constexpr Nanoseconds kLeaves = std::chrono::seconds{6};
 /// So long the others' rate is measured at least.
 constexpr Nanoseconds kTellsRate = std::chrono::seconds{2};
 
@@ -188,9 +185,6 @@ void Steer::seek(const LatencyStep& step) {
     return;
   }
   if (found != Verdict::missed || recent_.count() < kTellsRung) return;
-  // More for the slice makes it no slower: others still leave what they had queued.
-  const bool worse = static_cast<double>(p99().count()) > kWorse * static_cast<double>(seen_.front().p99.count());
-  if (worse && step.now - turned_ < kLeaves) return recent_.clear();
   seen_.push_back({rungs_[dial_], p99()});
   known_[dial_].too_little = rungs_[dial_];
   if (rungs_[dial_] >= step.last[dial_]) return end_dial(step);
