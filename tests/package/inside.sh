@@ -33,7 +33,7 @@ first() {
   "${nobody[@]}" gpuctl status | found "no GPU"
   man_pages=(gpuctl.1 gpuslice-bench.1 gpuctl.toml.5 gpuctld.8)
   for page in "${man_pages[@]}"; do
-    dpkg -L gpuctl gpuctld | found "/$page\(.gz\)\?$" || fail "no page $page"
+    dpkg -L gpuctl gpuctld gpuctl-softgpu | found "/$page\(.gz\)\?$" || fail "no page $page"
   done
 
   say "use"
