@@ -1,10 +1,23 @@
 // Where installed files lie. An installed tree may lie elsewhere than it was built for: below a DESTDIR, or moved.
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 namespace gpuctl {
+
+/// The file of the running program; empty if that is not known.
+inline std::string own_executable() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "" : path.string();
+}
+
+/// Where the compile helper lies beside the library: installed, in a container, in a build tree.
+inline constexpr std::array<const char*, 3> kCompileHelperPlaces{"gpuctl/gpuslice-compile", "gpuslice-compile",
+                                                                 "../gpuslice-compile/gpuslice-compile"};
 
 /// The library for programs that run, by its soname. The name without a number is for those who link it.
 inline constexpr const char* kSliceLibrary = "libgpuslice.so.0";

@@ -75,7 +75,7 @@ Words virtual_architectures(const std::string& nvcc, const std::string& architec
 /// would change the order in which the compiler searches.
 gpuctl::nvcc::Places find_places() {
   std::error_code ignored;
-  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path self = gpuctl::own_executable();
   const fs::path built = (self.parent_path() / "../libgpuslice").lexically_normal();
   if (fs::exists(built / "libgpuslice.so", ignored)) return {built / "include", built / "libgpuslice.so"};
   const fs::path include =

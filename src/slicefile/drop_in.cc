@@ -1,17 +1,14 @@
 #include "slicefile/drop_in.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "base/read_write.h"
+#include "base/replace_file.h"
 
 namespace gpuctl::slicefile {
 namespace {
@@ -41,18 +38,10 @@ Result<void> write_drop_in(const std::string& file, const std::string& text) {
   if (fs::exists(file, error) && !is_saved(file))
     return fail(file + ": was not written by \"gpuctl save\"; rename it or remove it first");
   fs::create_directories(fs::path(file).parent_path(), error);
-  const std::string unfinished = file + ".new-" + std::to_string(::getpid());
-  ::unlink(unfinished.c_str());
-  const int opened = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (opened < 0) return failed(file, errno);
-  const bool whole =
-      write_all(opened, std::string(kSavedLine) + text) && ::fchmod(opened, 0644) == 0 && ::fsync(opened) == 0;
-  int reason = errno;
-  ::close(opened);
-  if (whole && ::rename(unfinished.c_str(), file.c_str()) == 0) return {};
-  if (whole) reason = errno;
-  ::unlink(unfinished.c_str());
-  return failed(file, reason);
+  const auto not_written =
+      replace_file(file, std::string(kSavedLine) + text, file + ".new-" + std::to_string(::getpid()), 0644);
+  if (not_written) return failed(file, not_written->error);
+  return {};
 }
 
 std::vector<std::string> saved_drop_ins(const std::string& directory) {

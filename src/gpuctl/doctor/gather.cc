@@ -1,7 +1,5 @@
 #include "gpuctl/doctor/gather.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/installed.h"
 #include "gpuctl/doctor/child.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/run/preload_obstacle.h"
@@ -26,11 +25,6 @@ namespace fs = std::filesystem;
 bool exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-std::string own_path() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).string();
 }
 
 std::string trimmed(std::string text) {
@@ -99,7 +93,7 @@ void see_mps(MachineSeen& seen) {
 }
 
 void see_library(MachineSeen& seen) {
-  const Result<std::string> library = find_library(own_path());
+  const Result<std::string> library = find_library(own_executable());
   if (!library) {
     seen.no_library = library.error().message;
     return;
@@ -113,14 +107,11 @@ void see_library(MachineSeen& seen) {
   else if (said->status != 0 || said->text.find(*library) != std::string::npos)
     seen.library_says = trimmed(said->text.substr(0, said->text.find('\n')));
   const fs::path beside = fs::path(*library).parent_path();
-  // Where the library looks for it (libgpuslice/image/compile_queue.cc).
-  const auto there = [&](const char* place) { return exists(beside / place); };
-  seen.helper = std::ranges::any_of(
-      std::array{"gpuctl/gpuslice-compile", "gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}, there);
+  seen.helper = std::ranges::any_of(kCompileHelperPlaces, [&](const char* place) { return exists(beside / place); });
 }
 
 void see_configuration(MachineSeen& seen) {
-  const fs::path beside = fs::path(own_path()).parent_path();
+  const fs::path beside = fs::path(own_executable()).parent_path();
   std::string gpuctld = beside / "gpuctld";
   if (!exists(gpuctld)) gpuctld = beside / "../gpuctld/gpuctld";
   if (!exists(gpuctld)) gpuctld = beside / "../sbin/gpuctld";
@@ -153,7 +144,7 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
   seen.alive = exists(proc);
   if (!seen.alive) return seen;
-  const Result<std::string> library = find_library(own_path());
+  const Result<std::string> library = find_library(own_executable());
   const CudaUse use = cuda_use(static_cast<pid_t>(pid), library ? *library : "");
   seen.uses_cuda = use.managed != 0 || use.unmanaged != 0;
   seen.has_library = use.unmanaged == 0 && use.managed != 0;

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/regular_file.h"
+#include "base/replace_file.h"
 #include "ipc/codec.h"
 
 namespace gpuctl::cli {
@@ -80,19 +80,9 @@ Result<void> may_be_written(const std::string& file) {
 }
 
 Result<void> write_profile(const std::string& file, const Profile& profile) {
-  const std::string unfinished = file + ".unfinished";
-  std::ofstream out(unfinished, std::ios::binary);
-  if (!out) return fail(unfinished + ": cannot be written: " + std::strerror(errno));
-  out << to_text(profile) << std::flush;
-  std::error_code error;
-  if (!out)
-    error = {errno, std::generic_category()};
-  else
-    std::filesystem::rename(unfinished, file, error);
-  if (!error) return {};
-  std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
-  return fail(file + ": cannot be written: " + error.message());
+  const auto failed = replace_file(file, to_text(profile), file + ".unfinished");
+  if (failed) return fail(failed->file + ": cannot be written: " + std::strerror(failed->error));
+  return {};
 }
 
 Result<void> check_writers(const std::string& file, uid_t user) {

@@ -1,6 +1,5 @@
 // `gpuctl cdi generate`: devices for containers.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +7,8 @@
 #include <memory>
 #include <ostream>
 
+#include "base/installed.h"
+#include "base/replace_file.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/table.h"
@@ -27,7 +28,7 @@ bool has_file(const fs::path& path) {
 /// What containers of this daemon get.
 Outcome<CdiPlan> plan_for(const Context& context, bool software) {
   std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const std::string self = own_executable();
   const Result<std::string> library = find_library(self);
   if (!library) return Failure{kExitRefused, "cdi: " + library.error().message};
   fs::path directory = fs::weakly_canonical(*library, error).parent_path();
@@ -71,19 +72,9 @@ Outcome<void> write(const std::string& file, const std::string& text) {
   std::ifstream before(file, std::ios::binary);
   if (before && std::string(std::istreambuf_iterator<char>(before), {}) == text) return {};
   // Of another ending, so that it is no document yet.
-  const std::string unfinished = file + ".unfinished";
-  fs::remove(unfinished, error);  // whatever a link of that name leads to stays
-  std::ofstream out(unfinished, std::ios::binary);
-  if (!out) return not_written(unfinished, std::strerror(errno));
-  out << text << std::flush;
-  if (!out)
-    error = {errno, std::generic_category()};
-  else
-    fs::rename(unfinished, file, error);
-  if (!error) return {};
-  const std::string reason = error.message();
-  fs::remove(unfinished, error);
-  return not_written(file, reason);
+  if (const auto failed = replace_file(file, text, file + ".unfinished"))
+    return not_written(failed->file, std::strerror(failed->error));
+  return {};
 }
 
 Outcome<int> generate(Context& context, const std::string& file) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/installed.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
@@ -27,12 +28,6 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::string own_path() {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "" : path.string();
 }
 
 /// What the program's library will say beside its slice: of the devices, if MPS keeps it to a percentage there, and
@@ -147,7 +142,7 @@ Action declare_run(Arguments& arguments) {
     plan.slice = *path;
     plan.ld_preload = variable("LD_PRELOAD");
     plan.ld_library_path = variable("LD_LIBRARY_PATH");
-    const std::string self = own_path();
+    const std::string self = own_executable();
     const Result<std::string> library = find_library(self);
     if (!library) return Failure{kExitRunFailed, "run: " + library.error().message};
     plan.library = *library;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/regular_file.h"
+#include "base/replace_file.h"
 #include "gpuctl/views/archive.h"
 #include "ptx/container/image.h"
 
@@ -60,24 +61,16 @@ std::string architecture(const ptx::FatbinEntry& entry) {
 
 /// Replaces the file by a complete one; writes to a pipe or a terminal in place. Returns the reason if it failed.
 std::optional<std::string> write_file(const std::string& path, const std::string& text) {
-  std::error_code error;
-  const bool in_place = fs::exists(path, error) && !fs::is_regular_file(path, error);
-  const std::string unfinished = in_place ? path : path + ".new-" + std::to_string(::getpid());
-  errno = 0;
-  std::ofstream file(unfinished, std::ios::binary);
-  file << text << std::flush;
-  if (!file) {
-    const std::string reason = std::strerror(errno ? errno : EIO);
-    if (!in_place) fs::remove(unfinished, error);
-    return path + ": cannot be written: " + reason;
+  const auto failed = [&](int error) { return path + ": cannot be written: " + std::strerror(error); };
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored)) {
+    const auto not_written = replace_file(path, text, path + ".new-" + std::to_string(::getpid()));
+    return not_written ? std::optional(failed(not_written->error)) : std::nullopt;
   }
-  file.close();
-  if (in_place) return std::nullopt;
-  fs::rename(unfinished, path, error);
-  if (!error) return std::nullopt;
-  const std::string reason = error.message();
-  fs::remove(unfinished, error);
-  return path + ": cannot be written: " + reason;
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << text << std::flush;
+  return file ? std::nullopt : std::optional(failed(errno != 0 ? errno : EIO));
 }
 
 }  // namespace

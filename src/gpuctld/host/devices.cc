@@ -14,8 +14,8 @@ namespace gpuctl::daemon {
 
 std::string software_gpu_library() {
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) {
+  const std::filesystem::path self = own_executable();
+  if (!self.empty()) {
     const auto beside = self.parent_path() / "../../softgpu" / "libcuda.so.1";
     if (std::filesystem::exists(beside, error)) return beside.string();
   }

@@ -23,9 +23,9 @@ constexpr std::chrono::milliseconds kLookAtMps{200};
 /// libgpuslice.so beside the running program in a build tree, else the installed one.
 std::string preloaded_library() {
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path self = own_executable();
   const auto beside = self.parent_path().parent_path() / "libgpuslice" / "libgpuslice.so";
-  if (!error && std::filesystem::exists(beside, error)) return beside.string();
+  if (!self.empty() && std::filesystem::exists(beside, error)) return beside.string();
   const auto directory = std::filesystem::path(GPUCTL_SOFTGPU_DIR).parent_path();
   return installed(self, GPUCTL_SBINDIR, directory, "libgpuslice.so").string();
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/installed.h"
 #include "ipc/unique_fd.h"
 #include "libgpuslice/base/debug.h"
 #include "libgpuslice/base/environment.h"
@@ -44,8 +45,7 @@ std::string find_helper() {
   const std::unique_ptr<char, void (*)(void*)> real(realpath(here.dli_fname, nullptr), std::free);
   const std::string library = real ? real.get() : here.dli_fname;
   const std::string directory = library.substr(0, library.rfind('/') + 1);
-  // Installed, in a container, in the build tree.
-  for (const char* place : {"gpuctl/gpuslice-compile", "gpuslice-compile", "../gpuslice-compile/gpuslice-compile"}) {
+  for (const char* place : gpuctl::kCompileHelperPlaces) {
     if (access((directory + place).c_str(), X_OK) == 0) return directory + place;
   }
   return {};
