@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -114,15 +115,16 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
         ["slice"],
         [([one.path], one.ended) for one in slices],
     )
-    launches, evictions = _since_the_start(now, "launches"), _since_the_start(now, "evictions")
+    running = _Running(now.clients)
+    launches = [([one.path], one.ended_launches + running.launches[one.path]) for one in slices]
     yield _counter("gpuctl_slice_launches", "Launches in it and below it", ["slice"], launches)
-    yield _counter(
-        "gpuctl_slice_evictions", "Running kernels in it and below it that gave SMs back", ["slice"], evictions
-    )
+    evictions = [([one.path], one.ended_evictions + running.evictions[one.path]) for one in slices]
+    help = "Running kernels in it and below it that gave SMs back"
+    yield _counter("gpuctl_slice_evictions", help, ["slice"], evictions)
     yield from _latencies(slices)
-    yield _gauge(
-        "gpuctl_slice_memory_bytes", "Device memory that it and what is below it hold", ["slice", *GPU], _memory(now)
-    )
+    held = [([one.path, *_gpu(gpu)], running.memory[one.path, gpu.index]) for one in slices for gpu in now.devices]
+    help = "Device memory that it and what is below it hold"
+    yield _gauge("gpuctl_slice_memory_bytes", help, ["slice", *GPU], held)
 
 
 def _latencies(slices: Sequence[Slice]) -> Iterator[Metric]:
@@ -139,27 +141,27 @@ def _latencies(slices: Sequence[Slice]) -> Iterator[Metric]:
     yield _gauge("gpuctl_slice_latency_seconds", help, ["slice", "quantile"], lately)
 
 
-def _since_the_start(now: Snapshot, what: str) -> list[tuple[list[str], float]]:
-    """Of programs that have ended, and of those that run."""
-    return [
-        ([one.path], getattr(one, f"ended_{what}") + sum(getattr(use, what) for c in _in(now, one) for use in c.usage))
-        for one in now.slices
-    ]
+class _Running:
+    """What programs that run have, summed up for each slice that they are in or below."""
+
+    def __init__(self, clients: Sequence[Client]):
+        self.launches: Counter[str] = Counter()
+        self.evictions: Counter[str] = Counter()
+        self.memory: Counter[tuple[str, int]] = Counter()  # by slice and GPU
+        for client in clients:
+            for path in _up(client.slice):
+                for use in client.usage:
+                    self.launches[path] += use.launches
+                    self.evictions[path] += use.evictions
+                    self.memory[path, use.device] += use.memory
 
 
-def _memory(now: Snapshot) -> list[tuple[list[str], float]]:
-    held: list[tuple[list[str], float]] = []
-    for one in now.slices:
-        for device in now.devices:
-            of_device = [use.memory for c in _in(now, one) for use in c.usage if use.device == device.index]
-            held.append(([one.path, *_gpu(device)], sum(of_device)))
-    return held
-
-
-def _in(now: Snapshot, one: Slice) -> list[Client]:
-    """The programs in a slice and below it."""
-    below = "" if one.path == "/" else one.path + "/"
-    return [c for c in now.clients if c.slice == one.path or c.slice.startswith(below)]
+def _up(path: str) -> Iterator[str]:
+    """A slice and those above it."""
+    while path not in ("", "/"):
+        yield path
+        path = path.rpartition("/")[0]
+    yield "/"
 
 
 def _gpu(device: Device) -> list[str]:
