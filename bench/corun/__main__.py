@@ -24,6 +24,7 @@ ORDER = {
     False: "by turns: for each LS x batch, for each round, for each configuration, programs started anew",
     True: "quick: for each LS x batch, for each configuration, all rounds in one start of the programs",
 }
+LIVE = "; configurations of gpuctl that `gpuctl set` leads from one to the other by turns in one start"
 SOFTWARE_SMS = "8"
 
 
@@ -85,6 +86,11 @@ def parse():
         "--quick", action="store_true", help="all rounds of a configuration in one start of its programs"
     )
     parser.add_argument(
+        "--live",
+        action="store_true",
+        help="one start for all configurations of gpuctl that `gpuctl set` leads from one to the other, by turns",
+    )
+    parser.add_argument(
         "--software", action="store_true", help="the synthetic programs on the software GPU: figures mean nothing"
     )
     parser.add_argument("--list", action="store_true", help="print the names and what they are")
@@ -130,13 +136,14 @@ def head(options, configurations):
     return {
         "version": 1,
         "machine": machine(options.software),
-        "order": ORDER[options.quick],
+        "order": ORDER[options.quick] + (LIVE if options.live else ""),
         "software": options.software,
         "options": {
             "rounds": options.rounds,
             "seconds": options.seconds,
             "settle": options.settle,
             "quick": options.quick,
+            "live": options.live,
         },
         "configurations": {
             configuration.name: {
@@ -188,7 +195,7 @@ def matrix(options, scratch, out):
     began = time.monotonic()
     stage = Stage(options.build_dir, scratch, options.software)
     try:
-        sizes = calibrated(stage, ls + batch, results)
+        sizes = calibrated(stage, ls + [program for workload in batch for program in workload.programs()], results)
         options.limit_s -= time.monotonic() - began
         Rounds(stage, results, options, sizes, say).run([(one, other) for one in ls for other in batch], configurations)
     finally:

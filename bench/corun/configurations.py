@@ -7,7 +7,7 @@ import pathlib
 import re
 
 SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "etc/gpuctl.toml"
-TIME_SLICED, MPS = "time-sliced", "mps"
+TIME_SLICED, MPS, MANAGED = "time-sliced", "mps", "mps of gpuctld"
 ALONE, STOCK, OURS = "alone", "stock", "ours"
 RESERVE = "RESERVE"  # stands for the SMs of the workload's reserve
 PRIORITY = 50
@@ -35,6 +35,19 @@ class Configuration:
     daemon: tuple = ()  # lines of gpuctl.toml
     plain: tuple = ()  # of "ls" and "batch": those outside of gpuctl, to see which side of a pair costs what
 
+    def started_as(self):
+        """All that cannot be changed while the programs run. Configurations that are alike in it differ by settings."""
+        if self.kind != OURS:
+            return self.name
+        fixed = [settings.get("isolation") for settings in (self.settings("ls"), self.settings("batch"))]
+        return (self.mode, self.daemon, self.policy, self.plain, self.ls_priority, self.ls_env, self.batch_env, *fixed)
+
+    def settings(self, of):
+        """The settings of the slice of LS or of batch, as `gpuctl set` has them."""
+        options = self.ls_slice if of == "ls" else self.batch_slice
+        names = [option.removeprefix("--") for option in options[::2]]
+        return dict(zip(names, options[1::2]))
+
 
 def stock(name, description, mode=MPS, **rest):
     return Configuration(name, description, STOCK, mode, **rest)
@@ -42,6 +55,17 @@ def stock(name, description, mode=MPS, **rest):
 
 def ours(name, description, mode=MPS, **rest):
     return Configuration(name, description, OURS, mode, **rest)
+
+
+def isolated(name, what, *options):
+    """LS has a context of its own, and batch the MPS that gpuctld starts."""
+    return ours(
+        name,
+        f"ours, LS isolated, batch in an MPS of gpuctld's, {what}",
+        MANAGED,
+        ls_slice=("--isolation", "isolated", *options),
+        daemon=("lab.manage_mps = true",),
+    )
 
 
 def percentage(part):
@@ -144,6 +168,14 @@ CONFIGURATIONS = {
             batch_env=percentage(75),
             plain=("batch",),
         ),
+        isolated("isolated", "nothing else set"),
+        isolated("isolated-priority", f"priority {PRIORITY}", "--priority", PRIORITY),
+        isolated("isolated-2x", "latency=2x", "--latency", "2x"),
+        isolated("isolated-1.3x", "latency=1.3x", "--latency", "1.3x"),
+        *(
+            ours(f"ours-latency-{target}", f"ours, MPS, latency={target} for LS", ls_slice=("--latency", target))
+            for target in ("2x", "1.3x")
+        ),
         ours(
             "ours-hpf",
             f"ours, MPS, policy hpf, priority {PRIORITY} for LS",
@@ -180,7 +212,7 @@ def with_changes(name):
         configuration,
         name=":".join((name, *keys)),
         description=f"{configuration.description}; {', '.join(key.replace('=', ' = ') for key in keys)}",
-        daemon=tuple(lines),
+        daemon=configuration.daemon + tuple(lines),
         ls_slice=ls_slice,
     )
 

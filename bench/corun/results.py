@@ -39,6 +39,10 @@ class Results:
         run = names(ls, batch, configuration, number)
         run["ls_report"] = reports[0] if ls else None
         run["batch_reports"] = reports[1 if ls else 0 :]
+        if batch and batch.together:
+            run["batch_reports"] = [
+                {"of": name, **report} for name, report in zip(batch.together, run["batch_reports"])
+            ]
         if usage:
             run["usage"] = usage
         self.data["runs"].append(run)
@@ -69,7 +73,19 @@ def names(ls, batch, configuration, number):
 
 
 def throughput(run):
-    return sum(report["rate"] for report in run["batch_reports"])
+    """Of programs of one kind the sum of their rates; of different ones, whose steps differ, the geometric mean."""
+    rates = [report["rate"] for report in run["batch_reports"]]
+    if "of" in run["batch_reports"][0]:
+        return statistics.geometric_mean(rates) if all(rates) else 0.0
+    return sum(rates)
+
+
+def rates(runs):
+    """Of different batch programs: the rate of each."""
+    found = {}
+    for report in (report for run in runs for report in run["batch_reports"] if "of" in report):
+        found.setdefault(report["of"], []).append(report["rate"])
+    return {name: spread(values) for name, values in found.items()}
 
 
 def point(runs):
@@ -80,6 +96,7 @@ def point(runs):
         "p99_us": spread([report["p99_us"] for report in ls_reports]),
         "unserved": sum(report["unserved"] for report in ls_reports),
         "throughput": spread([throughput(run) for run in runs if run["batch_reports"]]),
+        "rates": rates(runs),
     }
 
 

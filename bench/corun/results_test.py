@@ -16,7 +16,7 @@ NAMES = ("alone", "mps", "mps-stream", "ours-strict", "ours-lend")
 
 
 def workload(name):
-    return types.SimpleNamespace(name=name)
+    return types.SimpleNamespace(name=name, together=("products", "training") if name == "both" else ())
 
 
 def ls_report(p50, p99, unserved=0):
@@ -67,6 +67,19 @@ class ResultsTest(unittest.TestCase):
         at = point([run for run in self.data["runs"] if run["configuration"] == "mps"])
         self.assertEqual(at["throughput"], {"median": 101.0, "least": 101.0, "greatest": 101.0, "rounds": 3})
         self.assertEqual(at["p99_us"]["median"], 1001)
+
+    def test_of_different_batch_programs_ratios_count_alike(self):
+        ls, both = workload("short"), workload("both")
+        self.data["workloads"]["both"] = {"batch": "two of different kinds"}
+        for name, rates in (("mps", (50, 2.0)), ("ours-strict", (25, 4.0)), ("ours-lend", (50, 0.0))):
+            reports = [ls_report(1, 2), *({"rate": rate} for rate in rates)]
+            self.results.add(ls, both, CONFIGURATIONS[name], 0, reports)
+        self.results.save()
+        points = self.data["cells"][1]["points"]
+        self.assertAlmostEqual(points["mps"]["throughput"]["median"], 10)
+        self.assertAlmostEqual(points["ours-strict"]["throughput"]["median"], 10)
+        self.assertEqual(points["ours-lend"]["throughput"]["median"], 0)
+        self.assertIn("10.00: products 50.00, training 2.00", "\n".join(table.lines(self.data)))
 
     def test_alone_and_shares(self):
         self.assertEqual(self.cell["alone"]["p99_us"]["median"], 60)

@@ -39,6 +39,9 @@ class FakeStage:
         self.starts += 1
         yield [command[1] for _, _, command in wanted]
 
+    def change(self, configuration, reserve, among):
+        self.name = configuration.name
+
     def usage(self):
         return {}
 
@@ -56,14 +59,24 @@ class RoundsTest(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.stage = FakeStage()
         configurations = {
-            chosen.name: {"description": "", "kind": chosen.kind, "mode": chosen.mode} for chosen in CHOSEN
+            chosen.name: {"description": "", "kind": chosen.kind, "mode": chosen.mode}
+            for chosen in CONFIGURATIONS.values()
         }
         self.results = Results(pathlib.Path(directory.name) / "corun.json", {"configurations": configurations})
 
-    def run_rounds(self, batches=("compute-100us",), **options):
-        given = {"rounds": 2, "quick": False, "settle": 0, "seconds": 1, "limit_s": 1000, "primed_in": None, **options}
+    def run_rounds(self, batches=("compute-100us",), chosen=CHOSEN, **options):
+        given = {
+            "rounds": 2,
+            "quick": False,
+            "settle": 0,
+            "seconds": 1,
+            "limit_s": 1000,
+            "primed_in": None,
+            "live": False,
+            **options,
+        }
         rounds = Rounds(self.stage, self.results, types.SimpleNamespace(**given), {}, lambda *_: None)
-        rounds.run([(LS["short"], BATCH[name]) for name in batches], CHOSEN)
+        rounds.run([(LS["short"], BATCH[name]) for name in batches], chosen)
 
     def order(self):
         return [(name, number) for name, number, _ in self.stage.played]
@@ -84,6 +97,29 @@ class RoundsTest(unittest.TestCase):
             self.order(), [(name, number) for name in ("alone", "alone", "mps", "ours-strict") for number in (0, 1)]
         )
         self.assertEqual(self.stage.starts, 4)
+
+    def test_live_has_one_start_for_what_settings_change_in_another_order_each_round(self):
+        names = ("mps", "ours-priority", "ours-active", "isolated", "isolated-priority")
+        self.run_rounds(chosen=[CONFIGURATIONS[name] for name in names], live=True, quick=True)
+        self.assertEqual(
+            self.order(),
+            [("mps", 0), ("mps", 1)]
+            + [("ours-priority", 0), ("ours-active", 0), ("ours-active", 1), ("ours-priority", 1)]
+            + [("isolated", 0), ("isolated-priority", 0), ("isolated-priority", 1), ("isolated", 1)],
+        )
+        self.assertEqual(self.stage.starts, 3)
+
+    def test_live_names_what_failed(self):
+        self.stage.fails = "ours-active"
+        self.run_rounds(
+            chosen=[CONFIGURATIONS[name] for name in ("ours-priority", "ours-active")], live=True, quick=True
+        )
+        self.assertEqual(self.order(), [("ours-priority", 0)])
+        self.assertEqual(len(self.results.data["missing"]), 3)
+
+    def test_different_batch_programs_together(self):
+        self.run_rounds(batches=("two",), rounds=1)
+        self.assertEqual([len(members) for _, _, members in self.stage.played], [1, 2, 3, 3])
 
     def test_alone_is_measured_once_for_all_cells(self):
         self.run_rounds(batches=("compute-100us", "eight"), rounds=1)

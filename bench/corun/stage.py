@@ -20,6 +20,8 @@ END_S = 15
 LATE_S = 90  # after the end of a round: a last request may have waited for all of batch
 LEAD_S = 0.1  # from the word to all programs to the beginning
 DAEMON_LIMIT_S = 7200
+# Settings of a slice as they are without an option of create-slice.
+UNSET = {"priority": 0, "reserve": 0, "max": "unlimited", "weight": 100, "latency": "none"}
 USAGE = ("launches", "block_tasks", "evictions", "evict_us_mean", "time_slice", "time_slice_us")
 
 
@@ -127,6 +129,16 @@ class Stage:
             if configuration.policy:
                 self.lab.gpuctl("set", "/", f"policy={configuration.policy}")
             yield tuple(None if name in configuration.plain else name for name in ("ls", "batch"))
+
+    def change(self, configuration, reserve, among):
+        """Leads the slices from one of some configurations to another by their settings."""
+        for name in ("ls", "batch"):
+            settings = {key: UNSET[key] for each in among for key in each.settings(name) if key in UNSET}
+            settings |= configuration.settings(name)
+            settings.pop("isolation", None)
+            if settings:
+                values = self.slice_options(settings.values(), reserve)
+                self.lab.gpuctl("set", name, *(f"{key}={value}" for key, value in zip(settings, values)))
 
     def usage(self):
         """What the daemon reports of the programs in slices, since their start; empty without a daemon."""

@@ -25,6 +25,12 @@ def ranged(at):
     return f"{figure(at['median'])} ({figure(at['least'])}..{figure(at['greatest'])})"
 
 
+def each(at):
+    """What the different batch programs do, if they are different."""
+    said = ", ".join(f"{name} {figure(rate['median'])}" for name, rate in at.get("rates", {}).items())
+    return f": {said}" if said else ""
+
+
 def aligned(rows):
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]
@@ -57,7 +63,7 @@ def block(cell, data):
                     f"{mark(cell, name)} {name}",
                     ranged(at["p50_us"]),
                     ranged(at["p99_us"]) + late,
-                    ranged(at["throughput"]),
+                    ranged(at["throughput"]) + each(at),
                     "" if at["share"] is None else f"{at['share']:.3f}",
                     f"{place['distance']:.2f}" if place else "",
                 ]

@@ -28,12 +28,17 @@ class Workload:
     software: tuple = ()  # instead of all these, on the software GPU
     program: str = ""
     copies: int = 1
+    together: tuple = ()  # of several different batch programs: their names, and nothing of the above
     reserve: float = 0.06  # the part of the SMs that an LS slice gets, where it gets any
     if_named: bool = False  # it is no row or column of the whole matrix
 
     @property
     def synthetic(self):
-        return not self.program
+        return not self.program and not self.together
+
+    def programs(self):
+        """What is started, one for each program."""
+        return [BATCH[name] for name in self.together] or [self] * self.copies
 
     def command(self, corun_kernels, size, priority, software):
         """The command of a program. `size`: calibrated blocks and iterations."""
@@ -192,6 +197,14 @@ BATCH = {
             "batch",
             program="train.py",
             copies=2,
+            if_named=True,
+        ),
+        Workload("two", "matmul and train at once", "batch", together=("matmul", "train"), if_named=True),
+        Workload(
+            "four",
+            "matmul, train, unet and compute-100us at once",
+            "batch",
+            together=("matmul", "train", "unet", "compute-100us"),
             if_named=True,
         ),
     )

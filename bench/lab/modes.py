@@ -12,6 +12,7 @@ from .lab import ALWAYS_REWRITTEN, Lab
 from .mps import Mps, group_of
 
 TIME_SLICED, MPS, SOFTWARE = "time-sliced", "mps", "software"
+MANAGED = "mps of gpuctld"
 STORM_US = 300
 SOFTWARE_STORM_US = 2000
 DAEMON_LIMIT_S = 7200
@@ -55,8 +56,18 @@ class LabOfModes(Lab):
 
     @contextlib.contextmanager
     def mode(self, name):
-        """Enters a mode: time-sliced, even if an MPS runs on the machine, or under a private MPS."""
-        self.enter(name)
+        """Enters a mode: time-sliced, even if an MPS runs on the machine, under a private MPS, or where gpuctld may
+        start one.
+        """
+        self.enter(name.replace(" ", "-"))
+        if name == MANAGED:
+            mps = Mps(self.scratch)
+            try:
+                with self.environment(**mps.env):
+                    yield
+            finally:
+                mps.stop()  # it outlives the daemon that started it
+            return
         if name != MPS:
             with self.environment(CUDA_MPS_PIPE_DIRECTORY=str(self.scratch / "no-mps")):
                 yield

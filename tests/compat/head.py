@@ -69,13 +69,18 @@ def parse(path, text):
     """The program whose source is `text`."""
     lines = text.splitlines()
     first = 1 if lines and lines[0].startswith("#!") else 0
-    said = {}
+    said, prose = {}, False
     for number, line in enumerate(lines[first:], first + 1):
         match = LINE.match(line)
-        if not match:
+        if not line.startswith(("# ", "//")):
             break
-        key, value = match[1], (match[2] or "").strip()
+        prose = prose or not match
         where = f"{path.name}:{number}"
+        if prose and match and match[1] in KEYS:
+            raise HeadError(f"{where}: {match[1]} stands below other lines, which end the head")
+        if prose:
+            continue
+        key, value = match[1], (match[2] or "").strip()
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, 1)
             raise HeadError(f"{where}: no such key: {key}" + (f"; is {near[0]} meant?" if near else ""))

@@ -46,7 +46,7 @@ class Head(unittest.TestCase):
         )
 
     def test_the_head_ends_at_other_lines(self):
-        self.assertEqual(parse("// compat: a\n// Prose, with a colon: here.\n// soft: yes\n").soft, False)
+        self.assertEqual(parse("// compat: a\n// Prose, with a colon: here.\n\n// soft: yes\n").soft, False)
 
     def test_python(self):
         program = parse("#!/usr/bin/env python3\n# compat: a\n# modules: torch triton\n", "a.py")
@@ -62,6 +62,7 @@ class Head(unittest.TestCase):
             ("// compat: a\n// arch: sm_90\n", "architecture"),
             ("// compat: a\n// soft: maybe\n", "soft"),
             ("// compat: a\n// libs: b\n// libs: c\n", "twice"),
+            ("// compat: a\n// Prose.\n// soft: yes\n", "soft stands below"),
         ):
             with self.subTest(text), self.assertRaisesRegex(head.HeadError, words):
                 parse(text)

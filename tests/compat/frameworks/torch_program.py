@@ -1,7 +1,7 @@
 # compat: PyTorch: exact products and reductions, streams, a CUDA graph, a training with deterministic algorithms
 # modules: torch numpy
-# PyTorch and cuBLAS choose how sums are split by the number of SMs.
 # told: training \w+
+# PyTorch and cuBLAS choose how sums are split by the number of SMs.
 import os
 
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
