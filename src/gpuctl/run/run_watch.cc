@@ -97,6 +97,12 @@ void rename_process(pid_t watched) {
   std::memcpy(program_invocation_name, name.data(), name.size());
 }
 
+/// A child by the kernel alone: nothing that was put into this process, such as a tool that follows processes, sees it
+/// begin. Its end is no signal, as the program may have SIGCHLD blocked from the start.
+pid_t unseen_child() {
+  return static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
+}
+
 /// Returns when nothing is left to say. The descriptor 0 is that of the watched process.
 void watch(pid_t process, const std::string& slice, const std::string& library, const std::string& errors) {
   const auto end = Clock::now() + kForProgram;
@@ -147,15 +153,14 @@ void watch_beside(const std::string& slice, const std::string& library) {
   const std::string errors = link_text("/proc/self/fd/2");
   const auto program = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   if (program < 0) return;
-  // A child whose end is no signal, as the program may have SIGCHLD blocked from the start.
-  const auto child = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
+  const pid_t child = unseen_child();
   if (child == 0) {
     // All is closed before the program starts: another process may wait for a pipe or a lock to be free.
     ::dup2(program, STDIN_FILENO);
     ::close(STDOUT_FILENO);
     if (::close_range(3, ~0u, 0) != 0) ::_exit(0);
     ::setsid();
-    if (::chdir("/") != 0 || ::fork() != 0) ::_exit(0);
+    if (::chdir("/") != 0 || unseen_child() != 0) ::_exit(0);
     rename_process(process);
     watch(process, slice, library, errors);
     ::_exit(0);

@@ -21,7 +21,8 @@ std::string unmanaged_line(pid_t process, const std::string& slice);
 /// Leaves a process that says on the standard error if this process, or one below it, uses CUDA without `library` in
 /// the first minute. It ends with the program, which is about to become this process, or before, and is nobody's child:
 /// no process waits for it, and no signal of a terminal reaches it. It holds no descriptor but the standard error, and
-/// that as long as the program does. Leaves none where it could be noticed, or where the system does not allow it.
+/// that as long as the program does. Leaves none where it could be noticed, or where the system does not allow it; the
+/// caller leaves it out where a library was put into this process, which could be a tool that follows processes.
 void watch_beside(const std::string& slice, const std::string& library);
 
 }  // namespace gpuctl::cli

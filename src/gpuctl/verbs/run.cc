@@ -102,7 +102,8 @@ void say_what_is_odd(const Context& context, const RunPlan& plan, bool no_sms) {
     context.err << "gpuctl: run: '" << printable(context.command[0]) << "' runs without gpuctl's library, so slice '"
                 << slice << "' does not limit it: " << printable(obstacle) << '\n';
   context.err.flush();
-  if (obstacle.empty()) watch_beside(plan.slice, plan.library);
+  // What was put into this process may follow processes, and wait for those that it did not see begin.
+  if (obstacle.empty() && plan.ld_preload.empty()) watch_beside(plan.slice, plan.library);
 }
 
 Failure exec_failure(const std::string& program, int error) {

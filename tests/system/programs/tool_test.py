@@ -5,6 +5,7 @@ program becomes, and kernels in the form in which the program brought them.
 import sys
 
 from tests.system.harness import instance
+from tests.system.programs import unmanaged_test
 
 TOOL = instance.DRIVER_PROGRAMS / "tool.so"
 PRINTS = "import os; print(os.environ.get('SEEN_BY_TOOL'))"
@@ -29,6 +30,15 @@ class Tool(instance.SystemTest):
                 program = self.start_with_tool(sys.executable, "-c", setting)
                 self.assertEqual(program.wait(), 0, program.err())
                 self.assertEqual(program.out(), "1\n")
+
+    def test_around_gpuctl_run(self):
+        """What gpuctl run leaves beside a program would be a process that the tool did not see begin."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        waiting = "import time; print('ready', flush=True); time.sleep(600)"
+        program = self.start_with_tool(sys.executable, "-c", waiting)
+        instance.wait_until(lambda: "ready" in program.out(), "the program")
+        self.assertEqual(unmanaged_test.watchers(program), [])
 
     def test_kernels_keep_their_form(self):
         self.start_daemon(config=instance.ALL_SHORT)
