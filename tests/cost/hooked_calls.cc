@@ -85,6 +85,17 @@ CUresult launch_and_wait(int i) {
   return cuStreamSynchronize(nullptr);
 }
 
+/// One that ends by a wait after which the driver is asked.
+CUresult launch_and_event(int i) {
+  check(cuLaunchKernel(kernel(i), 8, 1, 1, 32, 1, 1, 0, nullptr, g_no_parameters, nullptr), "cuLaunchKernel");
+  return cuEventSynchronize(g.event);
+}
+
+CUresult copy_and_wait() {
+  check(cuMemcpyDtoHAsync(g.host, g.memory, 64, nullptr), "cuMemcpyDtoHAsync");
+  return cuStreamSynchronize(nullptr);
+}
+
 std::string ptx() {
   std::string text = ".version 6.4\n.target sm_75\n.address_size 64\n";
   for (int i = 0; i < kKernels; ++i) text += ".visible .entry kernel" + std::to_string(i) + "()\n{\n  ret;\n}\n";

@@ -47,6 +47,7 @@ class Activity {
 
   /// The burst of a device (bursts.h), which is below kMaxDevices.
   Burst& burst(int device) { return devices_[static_cast<std::size_t>(device)].burst; }
+  const Burst& burst(int device) const { return devices_[static_cast<std::size_t>(device)].burst; }
   bool any_burst() const {
     return std::any_of(devices_.begin(), devices_.begin() + devices(),
                        [](const Device& device) { return device.burst.open(); });
@@ -58,11 +59,10 @@ class Activity {
   }
   /// Changes when the program puts work on any device.
   std::uint32_t issued_so_far() const {
+    if (g_launch_words.one_device.load(std::memory_order_relaxed)) [[likely]]
+      return devices_[0].issued();
     std::uint32_t sum = 0;
-    for (int i = 0; i < devices(); ++i) {
-      const Device& device = devices_[static_cast<std::size_t>(i)];
-      sum += device.launches.load(std::memory_order_relaxed) + device.others.load(std::memory_order_relaxed);
-    }
+    for (int i = 0; i < devices(); ++i) sum += devices_[static_cast<std::size_t>(i)].issued();
     return sum;
   }
   /// How many devices there are to look at.
@@ -96,6 +96,10 @@ class Activity {
     std::atomic<std::uint32_t> others{0};
     Burst burst;                            ///< begins in the same cache line
     std::atomic<std::uint32_t> counted{0};  ///< of `launches`
+
+    std::uint32_t issued() const {
+      return launches.load(std::memory_order_relaxed) + others.load(std::memory_order_relaxed);
+    }
   };
   void begin_work(int device, std::uint32_t blocks);
   /// Of one device; returns how many there were.

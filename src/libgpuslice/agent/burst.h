@@ -17,8 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
+#include "libgpuslice/base/short_lock.h"
 #include "libgpuslice/base/stream_key.h"
 
 namespace gpuslice {
@@ -26,7 +26,7 @@ namespace gpuslice {
 class Burst {
  public:
   static constexpr std::size_t kMostStreams = 16;  ///< with more, only a wait for the context ends the burst
-  static constexpr int kLooks = 3;                 ///< so many launches look at the clock, and a pause before them
+  static constexpr std::uint32_t kLooks = 3;       ///< so many launches look at the clock, and a pause before them
   static constexpr std::uint64_t kPauseNs = 100'000;
 
   /// What a wait that has returned has seen for sure.
@@ -46,48 +46,41 @@ class Burst {
   /// `reads_results`: it copies to the host, so it belongs to what came before it, whatever pause there was.
   template <class Clock, class Idle>
   void issued(CUstream stream, Clock clock, Idle idle, bool reads_results = false) {
-    const StreamKey key = stream_key(stream);
-    if (looks_.load(std::memory_order_relaxed) == 0 && has(key)) return;
-    const std::uint64_t now_ns = clock();
-    if (!reads_results && looks_.load(std::memory_order_relaxed) > 0 &&
-        now_ns > latest_ns_.load(std::memory_order_relaxed) + kPauseNs)
-      end_if_idle(idle);
-    const std::lock_guard lock(mutex_);
-    if (begun_ns_ == 0) {
-      begun_ns_ = now_ns;
-      looks_.store(kLooks, std::memory_order_relaxed);
-      usual_.store(kNone, std::memory_order_relaxed);
-      ++number_;
+    if (!open()) {
+      const std::uint64_t now_ns = clock();
+      const std::lock_guard lock(lock_);
+      if (begun_ns_ == 0) return begin(stream, now_ns);
     }
-    add(key);
-    latest_ns_.store(now_ns, std::memory_order_relaxed);
-    if (const int looks = looks_.load(std::memory_order_relaxed); looks > 0) {
-      looks_.store(looks - 1, std::memory_order_relaxed);
-      // The handle of a per-thread stream means another stream in another thread.
-      if (looks == 1 && stream != CU_STREAM_PER_THREAD) usual_.store(stream, std::memory_order_relaxed);
-    }
+    issued_more(stream, clock, idle, reads_results);
   }
 
-  /// A wait has returned, at that time. How long the burst was that has ended with it; none: there was none, or it goes
-  /// on.
-  template <class Idle>
-  std::optional<std::uint64_t> waited(Seen seen, CUstream stream, std::uint64_t now_ns, Idle idle) {
+  /// A wait has returned, at that time. If the burst has ended with it: count(ns), how long it was, which threads call
+  /// one after the other and which is short.
+  template <class Idle, class Count>
+  void waited(Seen seen, CUstream stream, std::uint64_t now_ns, Idle idle, Count count) {
     {
-      const std::lock_guard lock(mutex_);
-      if (begun_ns_ == 0) return std::nullopt;
-      if (seen == Seen::kAll || (seen == Seen::kStream && is_only(stream_key(stream)))) return end(now_ns);
+      const std::lock_guard lock(lock_);
+      if (begun_ns_ == 0) return;
+      if (seen == Seen::kAll || (seen == Seen::kStream && is_only(stream_key(stream)))) return count(end(now_ns));
     }
-    return end_if_idle(idle, now_ns);
+    end_if_idle(idle, count, now_ns);
+  }
+
+  /// What count() of waited() writes is written here too, at no other time.
+  template <class Count>
+  void counting(Count count) {
+    const std::lock_guard lock(lock_);
+    count();
   }
 
   /// The program destroys the stream.
   void destroyed(const StreamKey& key) {
-    const std::lock_guard lock(mutex_);
-    const std::size_t count = count_.load(std::memory_order_relaxed);
+    const std::lock_guard lock(lock_);
+    const std::uint32_t count = count_.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < count; ++i) {
       if (at(i) != key) continue;
       put(i, at(count - 1));
-      count_.store(count - 1, std::memory_order_relaxed);
+      count_.store(static_cast<std::uint8_t>(count - 1), std::memory_order_relaxed);
       usual_.store(kNone, std::memory_order_relaxed);
       ++number_;
       return;
@@ -96,7 +89,7 @@ class Burst {
 
   /// What was put there is gone.
   void forget() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     if (begun_ns_ != 0) end(begun_ns_);
   }
 
@@ -104,12 +97,17 @@ class Burst {
   /// No stream has this handle.
   static inline const CUstream kNone = reinterpret_cast<CUstream>(~std::uintptr_t{0});
 
+  struct Key {
+    std::atomic<CUstream> stream{nullptr};
+    std::atomic<unsigned long> thread{0};
+  };
+
   StreamKey at(std::size_t i) const {
-    return {streams_[i].load(std::memory_order_relaxed), threads_[i].load(std::memory_order_relaxed)};
+    return {keys_[i].stream.load(std::memory_order_relaxed), keys_[i].thread.load(std::memory_order_relaxed)};
   }
   void put(std::size_t i, const StreamKey& key) {
-    streams_[i].store(key.first, std::memory_order_relaxed);
-    threads_[i].store(key.second, std::memory_order_relaxed);
+    keys_[i].stream.store(key.first, std::memory_order_relaxed);
+    keys_[i].thread.store(key.second, std::memory_order_relaxed);
   }
   bool has(const StreamKey& key) const {
     const std::size_t count = count_.load(std::memory_order_relaxed);
@@ -118,19 +116,28 @@ class Burst {
     return false;
   }
 
-  // The caller holds the mutex in what follows.
+  // The caller holds the lock in what follows.
 
   bool is_only(const StreamKey& key) const {
     return !many_ && count_.load(std::memory_order_relaxed) == 1 && at(0) == key;
   }
+  void begin(CUstream stream, std::uint64_t now_ns) {
+    begun_ns_ = now_ns;
+    latest_ns_.store(now_ns, std::memory_order_relaxed);
+    ++number_;
+    put(0, stream_key(stream));
+    count_.store(1, std::memory_order_release);
+    looks_.store(kLooks - 1, std::memory_order_relaxed);
+    usual_.store(kNone, std::memory_order_relaxed);
+  }
   void add(const StreamKey& key) {
     if (has(key)) return;
-    const std::size_t count = count_.load(std::memory_order_relaxed);
+    const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == kMostStreams) {
       many_ = true;
     } else {
       put(count, key);
-      count_.store(count + 1, std::memory_order_release);
+      count_.store(static_cast<std::uint8_t>(count + 1), std::memory_order_release);
     }
     ++number_;
   }
@@ -145,37 +152,56 @@ class Burst {
     return now_ns > begun_ns ? now_ns - begun_ns : 0;
   }
 
-  /// Takes the mutex, but not while the driver is asked: who launches does not wait for that.
-  template <class Idle>
-  std::optional<std::uint64_t> end_if_idle(Idle idle, std::uint64_t now_ns = 0) {
+  /// There is a burst, or was a moment ago.
+  template <class Clock, class Idle>
+  [[gnu::noinline]] void issued_more(CUstream stream, Clock clock, Idle idle, bool reads_results) {
+    const StreamKey key = stream_key(stream);
+    const bool looks = looks_.load(std::memory_order_relaxed) > 0;
+    if (!looks && has(key)) return;
+    const std::uint64_t now_ns = clock();
+    if (looks && !reads_results && now_ns > latest_ns_.load(std::memory_order_relaxed) + kPauseNs)
+      end_if_idle(idle, [](std::uint64_t) {});
+    const std::lock_guard lock(lock_);
+    if (begun_ns_ == 0) return begin(stream, now_ns);
+    latest_ns_.store(now_ns, std::memory_order_relaxed);
+    add(key);
+    if (const std::uint32_t left = looks_.load(std::memory_order_relaxed); left > 0) {
+      looks_.store(static_cast<std::uint8_t>(left - 1), std::memory_order_relaxed);
+      // The handle of a per-thread stream means another stream in another thread.
+      if (left == 1 && stream != CU_STREAM_PER_THREAD) usual_.store(stream, std::memory_order_relaxed);
+    }
+  }
+
+  /// Holds the lock, but not while the driver is asked: who launches does not wait for that.
+  template <class Idle, class Count>
+  [[gnu::noinline]] void end_if_idle(Idle idle, Count counts, std::uint64_t now_ns = 0) {
     std::array<StreamKey, kMostStreams> streams;
-    std::size_t count = 0;
-    std::uint64_t number = 0;
+    std::uint32_t count = 0, number = 0;
     {
-      const std::lock_guard lock(mutex_);
-      if (begun_ns_ == 0 || many_) return std::nullopt;
+      const std::lock_guard lock(lock_);
+      if (begun_ns_ == 0 || many_) return;
       count = count_.load(std::memory_order_relaxed);
       for (std::size_t i = 0; i < count; ++i) streams[i] = at(i);
       number = number_;
     }
     for (std::size_t i = 0; i < count; ++i)
-      if (!idle(streams[i])) return std::nullopt;
-    const std::lock_guard lock(mutex_);
-    if (number_ != number) return std::nullopt;
-    return end(now_ns);
+      if (!idle(streams[i])) return;
+    const std::lock_guard lock(lock_);
+    if (number_ == number) counts(end(now_ns));
   }
+
+  // A burst of one stream touches what comes before the second of keys_: one cache line, with what Activity has there.
 
   /// The stream that most work goes into, once issued() need not look; kNone: none, although there is a burst.
   std::atomic<CUstream> usual_{nullptr};
-  std::atomic<int> looks_{0};  ///< of the next launches so many look at the clock
-  std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> latest_ns_{0};  ///< when the latest of those that looked at the clock came
-  std::array<std::atomic<CUstream>, kMostStreams> streams_{};
-  std::array<std::atomic<unsigned long>, kMostStreams> threads_{};
-  std::mutex mutex_;            ///< guards what follows, and changes to what is above
-  bool many_ = false;           ///< there are streams that are not in the list
-  std::uint64_t begun_ns_ = 0;  ///< 0: there is no burst
-  std::uint64_t number_ = 0;    ///< changes whenever the list does
+  std::atomic<std::uint8_t> count_{0};       ///< of keys_
+  std::atomic<std::uint8_t> looks_{0};       ///< of the next launches so many look at the clock
+  ShortLock lock_;                           ///< guards what follows, and changes to the rest
+  bool many_ = false;                        ///< there are streams that are not in the list
+  std::uint32_t number_ = 0;                 ///< changes whenever the list does
+  std::uint64_t begun_ns_ = 0;               ///< 0: there is no burst
+  std::array<Key, kMostStreams> keys_{};
 };
 
 }  // namespace gpuslice

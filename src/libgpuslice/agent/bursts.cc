@@ -8,10 +8,10 @@
 #include "ipc/stub_map.h"
 #include "libgpuslice/agent/contexts.h"
 #include "libgpuslice/base/capture.h"
-#include "libgpuslice/base/clock.h"
 #include "libgpuslice/base/current_context.h"
 #include "libgpuslice/base/driver.h"
 #include "libgpuslice/base/nothrow.h"
+#include "libgpuslice/base/tick_clock.h"
 
 namespace gpuslice {
 
@@ -28,10 +28,12 @@ int device_of_context() {
   return device;
 }
 
-/// One bucket of the page: of the device's bursts, or of its requests.
-void count(ipc::LatencyCounts& counts, std::uint32_t (&buckets)[gpuctl::kLatencyBuckets], std::uint64_t ns) {
-  __atomic_fetch_add(&buckets[gpuctl::latency_bucket(ns)], 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&counts.counted, 1, __ATOMIC_RELEASE);
+/// One bucket of the page: of the device's bursts, or of its requests. Under the lock of the device's burst, so nothing
+/// else writes there.
+inline void count(ipc::LatencyCounts& counts, std::uint32_t (&buckets)[gpuctl::kLatencyBuckets], std::uint64_t ns) {
+  std::uint32_t& bucket = buckets[gpuctl::latency_bucket(ns)];
+  ipc::store(bucket, ipc::load(bucket) + 1);
+  ipc::store(counts.counted, ipc::load(counts.counted) + 1);
 }
 
 /// Whether launches in streams of ours are complete, of all managed contexts of the device.
@@ -53,7 +55,12 @@ class Ask {
  public:
   explicit Ask(int device, int tries = 1) : device_(device), tries_(tries) {}
 
-  bool operator()(const StreamKey& key) {
+  [[gnu::noinline]] bool operator()(const StreamKey& key) const {
+    return nothrow([&] { return asked(key); }, false);
+  }
+
+ private:
+  bool asked(const StreamKey& key) const {
     const std::shared_lock lock(Activity::get().streams_used());
     if (Contexts::exiting() || QuiesceLaunches::any()) return false;
     if (key != stream_key(key.first)) return false;  // of another thread
@@ -63,8 +70,6 @@ class Ask {
     }
     return false;
   }
-
- private:
   bool idle(CUstream stream) const {
     if (!lanes_idle(device_)) return false;
     if (is_default(stream) && device_of_context() != device_) return false;  // that would be another device's
@@ -75,15 +80,31 @@ class Ask {
   int device_, tries_;
 };
 
+/// A wait that has seen so much has returned.
+[[gnu::always_inline]] inline void waited(int device, Burst::Seen seen, CUstream stream, std::uint64_t now_ns) {
+  Activity::get().burst(device).waited(seen, stream, now_ns, Ask(device, kTriesAfterWait), [device](std::uint64_t ns) {
+    ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
+    if (!page) return;
+    ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
+    count(counts, counts.bursts, ns);
+  });
+}
+
+[[gnu::noinline]] void waited_for_some_device(Burst::Seen seen, CUstream stream, std::uint64_t now_ns) {
+  const Activity& activity = Activity::get();
+  const int current = device_of_context();
+  const bool of_any_device =
+      seen == Burst::Seen::kStream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+  for (int device = 0; device < Activity::devices(); ++device)
+    if (activity.burst(device).open())
+      waited(device, device == current || of_any_device ? seen : Burst::Seen::kSome, stream, now_ns);
+}
+
 }  // namespace
 
 [[gnu::noinline]] void issued(int device, CUstream stream, bool reads_results) {
-  nothrow(
-      [&] {
-        if (!capturing(stream)) Activity::get().burst(device).issued(stream, monotonic_ns, Ask(device), reads_results);
-        return true;
-      },
-      true);
+  if (capturing_anything() && capturing(stream)) return;
+  Activity::get().burst(device).issued(stream, TickClock::now_ns, Ask(device), reads_results);
 }
 
 [[gnu::noinline]] void issued_to_current(CUstream stream, bool reads_results) {
@@ -94,28 +115,12 @@ class Ask {
 }
 
 [[gnu::noinline]] void BurstWait::end(Burst::Seen seen, CUstream stream) const {
-  const std::uint64_t now_ns = monotonic_ns();
-  nothrow(
-      [&] {
-        Activity& activity = Activity::get();
-        // What was put there meanwhile may have come too late for the wait.
-        if (activity.issued_so_far() != before_) seen = Burst::Seen::kSome;
-        const int current = device_of_context();
-        const bool of_any_device =
-            seen == Burst::Seen::kStream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
-        for (int device = 0; device < activity.devices(); ++device) {
-          Burst& burst = activity.burst(device);
-          if (!burst.open()) continue;
-          const Burst::Seen of_it = device == current || of_any_device ? seen : Burst::Seen::kSome;
-          const auto ended = burst.waited(of_it, stream, now_ns, Ask(device, kTriesAfterWait));
-          ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
-          if (!ended || !page) continue;
-          ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
-          count(counts, counts.bursts, *ended);
-        }
-        return true;
-      },
-      true);
+  const std::uint64_t now_ns = TickClock::now_ns();
+  // What was put there meanwhile may have come too late for the wait.
+  if (Activity::get().issued_so_far() != before_) seen = Burst::Seen::kSome;
+  if (g_launch_words.one_device.load(std::memory_order_relaxed)) [[likely]]
+    return waited(0, seen, stream, now_ns);
+  waited_for_some_device(seen, stream, now_ns);
 }
 
 void burst_stream_destroyed(CUstream stream) {
@@ -135,9 +140,9 @@ void forget_burst(int device) {
 bool count_request(std::uint64_t ns) {
   ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
   if (!page) return false;
-  const int device = device_of_context();
-  ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(std::max(device, 0)));
-  count(counts, counts.requests, ns);
+  const int device = std::max(device_of_context(), 0);
+  ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
+  Activity::get().burst(device).counting([&] { count(counts, counts.requests, ns); });
   return true;
 }
 

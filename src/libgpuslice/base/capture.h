@@ -62,7 +62,7 @@ class Captures {
 
 /// Whether a capture is under way.
 inline bool capturing_anything() {
-  return Captures::get().any();
+  return g_launch_words.captures.load(std::memory_order_relaxed) > 0;
 }
 
 /// True as a condition if no capture is under way. Then none begins before this object is destroyed. A query about a

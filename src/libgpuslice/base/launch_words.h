@@ -27,6 +27,7 @@ struct alignas(64) LaunchWords {
   std::atomic<bool> one_device{false};            ///< the program sees one device: it is always the current one
   std::atomic<std::uint32_t> kernels{1};          ///< changes when a kernel's handle may mean another (Kernels)
   std::atomic<std::uint32_t> streams{1};          ///< the same of streams (StreamPriorities)
+  std::atomic<std::uint64_t> ns_per_tick{0};      ///< in units of 2^-32; 0: not known (base/tick_clock.h)
   // The driver's, once it is loaded.
   std::atomic<decltype(&::cuLaunchKernel)> launch{nullptr};
   std::atomic<decltype(&::cuLaunchKernelEx)> launch_ex{nullptr};

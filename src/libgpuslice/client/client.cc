@@ -19,6 +19,7 @@
 #include "libgpuslice/base/memory_reserve.h"
 #include "libgpuslice/base/own_threads.h"
 #include "libgpuslice/base/stage.h"
+#include "libgpuslice/base/tick_clock.h"
 #include "libgpuslice/client/held_memory.h"
 #include "libgpuslice/client/spare_descriptors.h"
 #include "libgpuslice/client/told_sms.h"
@@ -92,6 +93,7 @@ void Client::take_locked(Attachment attachment, ipc::Connection connection) {
   connection_ = std::make_unique<ipc::Connection>(std::move(connection));
   stubs_.push_back(std::move(attachment.page));
   ipc::store(stubs_.back()->beat, 1u);
+  TickClock::begin();
   g_launch_words.page.store(stubs_.back().get(), std::memory_order_release);
   ToldSms::get().publish(*stubs_.back().get());
   if (stay_ != Stay::kHere) ipc::store(stubs_.back()->leaving, 1u);

@@ -31,12 +31,14 @@ BOUNDS = {
     "cuStreamQuery": (46, 46),
     "cuStreamSynchronize": (46, 46),
     "cuCtxSynchronize": (39, 39),
-    "launch_and_wait": (744, 5000),
+    "launch_and_wait": (349, 5000),
+    "launch_and_event": (793, 3000),
+    "copy_and_wait": (265, 306),
     "cuDeviceGetAttribute": (39, 39),
 }
-# Of launches also the cache lines, of code and of data together, and the instructions that lock one.
-LINES = {"cuLaunchKernel": (22, 142), "cuLaunchKernelEx": (22, 152)}
-LOCKED = {"cuLaunchKernel": (2, 9), "cuLaunchKernelEx": (2, 9)}
+# Of launches and bursts also the cache lines, of code and of data together, and the instructions that lock one.
+LINES = {"cuLaunchKernel": (22, 142), "cuLaunchKernelEx": (22, 152), "launch_and_wait": (44, 470)}
+LOCKED = {"cuLaunchKernel": (2, 9), "cuLaunchKernelEx": (2, 9), "launch_and_wait": (4, 58)}
 
 
 @unittest.skipUnless(shutil.which("valgrind") and shutil.which("objdump"), "valgrind or objdump is not installed")
