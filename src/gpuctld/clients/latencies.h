@@ -39,7 +39,8 @@ class ClientLatency {
     Counted counted = Counted::bursts;
     std::uint32_t number = 0;                           ///< ipc::LatencyCounts::counted
     std::array<std::uint32_t, kLatencyBuckets> seen{};  ///< of what counts
-    sched::LatencyWindow window;
+    /// There are thousands: they have longer steps than those of slices.
+    sched::LatencyWindow window{sched::LatencyWindow::kUsual, 2};
   };
   std::unique_ptr<State> state_;
   std::uint64_t looked_ns_ = 0;

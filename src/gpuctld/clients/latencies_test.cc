@@ -1,6 +1,9 @@
 #include "gpuctld/clients/latencies.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <vector>
 
 namespace gpuctl::daemon::latencies_test {
 namespace {
@@ -60,6 +63,33 @@ TEST(ClientLatency, CountersMayWrap) {
   page.burst(1, 3);
   EXPECT_EQ(latency.look(page, 2 * kSecond)->histogram.count(), 3u);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// Of one that looks once a second, ten times, in bytes.
+std::size_t memory_of_one(const Page& page) {
+  constexpr std::size_t kMany = 1000;
+  const std::size_t before = mallinfo2().uordblks;
+  std::vector<ClientLatency> latencies(kMany);
+  for (std::uint64_t second = 1; second <= 10; ++second) {
+    Page now = page;
+    for (std::uint32_t& bucket : now.bursts) bucket *= static_cast<std::uint32_t>(second);
+    now.counted = static_cast<std::uint32_t>(second);
+    for (ClientLatency& latency : latencies) EXPECT_TRUE(latency.look(now, second * kSecond));
+  }
+  return (mallinfo2().uordblks - before) / kMany;
+}
+
+/// Twelve users can have 256 programs each on eight GPUs, and the daemon has 512 MiB in all.
+TEST(ClientLatency, TakesLittleMemory) {
+  Page usual;
+  usual.burst(2, 90);
+  usual.burst(7, 9);
+  EXPECT_LT(memory_of_one(usual), 1800u);
+  Page any;
+  for (std::uint32_t& bucket : any.bursts) bucket = 7;
+  EXPECT_LT(memory_of_one(any), 5500u) << "whatever a program claims";
+}
+#endif
 
 TEST(SliceLatencies, AddUpPrograms) {
   SliceLatencies slices;

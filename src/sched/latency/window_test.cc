@@ -50,6 +50,38 @@ TEST(LatencyHistogram, AddsUp) {
   EXPECT_NEAR(ms(sum.percentile(0.999)), 100, 7);
 }
 
+TEST(CompactCounts, AddUpAsHistogramsDo) {
+  Random random(3);
+  LatencyHistogram sum;
+  CompactCounts<std::uint64_t> counts;
+  for (int i = 0; i < 300; ++i) {
+    LatencyHistogram more;
+    for (int n = 0; n < i % 3; ++n) more.add_to_bucket(random.below(kLatencyBuckets), random.below(100));
+    sum += more;
+    counts.add(more);
+    LatencyHistogram seen;
+    counts.add_to(seen);
+    ASSERT_EQ(seen, sum) << i;
+  }
+}
+
+TEST(CompactCounts, StayAtTheMostThatTheyHold) {
+  CompactCounts<std::uint32_t> counts;
+  counts.add(of(milliseconds{1}, UINT32_MAX));
+  counts.add(of(milliseconds{1}, 5));
+  LatencyHistogram seen;
+  counts.add_to(seen);
+  EXPECT_EQ(seen.count(), UINT32_MAX);
+}
+
+TEST(LatencyWindow, OfFewerStepsForgetsLater) {
+  LatencyWindow window(seconds{10}, 2);
+  window.add(seconds{100}, of(milliseconds{50}, 3));
+  EXPECT_EQ(window.lately(seconds{114}).count(), 3u);
+  EXPECT_EQ(window.lately(seconds{115}).count(), 0u);
+  EXPECT_EQ(window.total().count(), 3u);
+}
+
 TEST(LatencyWindow, ForgetsWhatIsOlder) {
   LatencyWindow window;
   window.add(seconds{100}, of(milliseconds{50}, 3));
