@@ -35,13 +35,18 @@ std::optional<std::uint32_t> UserBudgets::gives_up_connection_for(std::uint32_t 
   return most->first;
 }
 
+/// Whether the user waits for nobody else's debts now. That is paid from one bucket of all such users.
+bool UserBudgets::asks_seldom(std::uint32_t uid, std::uint64_t now_ns) const {
+  if (user_.kept_time.burst <= 0 || together_.kept_time.wait(now_ns).count() > 0) return false;
+  const auto found = users_.find(uid);
+  return found == users_.end() || found->second.kept_time.wait(now_ns).count() == 0;
+}
+
 std::chrono::nanoseconds UserBudgets::wait(std::uint32_t uid, std::uint64_t now_ns) const {
   if (exempt(uid)) return {};
   const auto found = users_.find(uid);
-  const bool known = found != users_.end();
-  const bool asks_seldom = user_.kept_time.burst > 0 && (!known || found->second.kept_time.wait(now_ns).count() == 0);
-  return std::max(asks_seldom ? std::chrono::nanoseconds() : together_.wait(now_ns),
-                  known ? found->second.wait(now_ns) : std::chrono::nanoseconds());
+  return std::max(asks_seldom(uid, now_ns) ? std::chrono::nanoseconds() : together_.wait(now_ns),
+                  found != users_.end() ? found->second.wait(now_ns) : std::chrono::nanoseconds());
 }
 
 void UserBudgets::charge(std::uint32_t uid, double calls, std::size_t bytes, std::uint64_t now_ns) {
@@ -80,6 +85,7 @@ std::optional<std::uint64_t> UserBudgets::log_line(std::uint32_t uid, std::uint6
 void UserBudgets::worked(std::uint32_t uid, std::chrono::nanoseconds took, std::uint64_t now_ns) {
   if (exempt(uid)) return;
   const double seconds = std::chrono::duration<double>(took).count();
+  if (together_.wait(now_ns).count() > 0 && asks_seldom(uid, now_ns)) together_.kept_time.charge(seconds, now_ns);
   of(uid).time.charge(seconds, now_ns);
   of(uid).kept_time.charge(seconds, now_ns);
   together_.time.charge(seconds, now_ns);

@@ -23,7 +23,8 @@ struct Budget {
   TokenBucket::Rate bytes;        ///< received and sent
   TokenBucket::Rate log_lines;
   TokenBucket::Rate time;  ///< seconds of the daemon's processor, whatever they went into
-  /// Of a user only, seconds too: who has taken no more waits for nobody else's debts.
+  /// Seconds too. Of a user: who has taken no more waits for nobody else's debts. Of all: what such users take together
+  /// while there are debts; beyond it they wait as all do.
   TokenBucket::Rate kept_time{};
 };
 
@@ -43,7 +44,8 @@ inline constexpr Budget kBudgetOfAll{.connections = 4032,
                                      .calls = {4000, 16'000},
                                      .bytes = {32.0 * kMiB, 128.0 * kMiB},
                                      .log_lines = {5, 500},
-                                     .time = {0.5, 0.2}};
+                                     .time = {0.5, 0.2},
+                                     .kept_time = {0.25, 0.1}};
 /// Programs of one user that may be attached at a time.
 inline constexpr std::size_t kMaxClientsOfUser = 256;
 /// Bytes of kernels' texts that the daemon keeps of all programs of one user, and of all users but root.
@@ -104,6 +106,7 @@ class UserBudgets {
     TokenBucket calls, bytes, log_lines, time, kept_time;
     std::uint64_t lines_left_out = 0;
   };
+  bool asks_seldom(std::uint32_t uid, std::uint64_t now_ns) const;
   Account& of(std::uint32_t uid) { return users_.try_emplace(uid, user_).first->second; }
 
   std::uint32_t own_uid_;

@@ -75,8 +75,10 @@ TEST(UserBudgets, ManyUserIdsTogetherHaveABudgetToo) {
 TEST(UserBudgets, WhoAsksSeldomWaitsForNobodyElsesDebts) {
   Budget of_user = kSmall;
   of_user.kept_time = {0.01, 0.02};
-  UserBudgets budgets(33, of_user, kSmallOfAll);
-  for (std::uint32_t uid = 1000; uid < 1020; ++uid) budgets.worked(uid, 100ms, kSecond);
+  Budget of_all = kSmallOfAll;
+  of_all.kept_time = {0.25, 0.1};
+  UserBudgets budgets(33, of_user, of_all);
+  for (std::uint32_t i = 0; i < 20; ++i) budgets.worked(1000 + i % 5, 100ms, kSecond);
   EXPECT_GE(budgets.wait(1000, kSecond), 900ms) << "who brought all into debt waits until that is paid";
   EXPECT_EQ(budgets.wait(2000, kSecond), 0ns);
   budgets.worked(2000, 15ms, kSecond);
@@ -84,6 +86,35 @@ TEST(UserBudgets, WhoAsksSeldomWaitsForNobodyElsesDebts) {
   budgets.worked(2000, 15ms, kSecond);
   EXPECT_GE(budgets.wait(2000, kSecond), 900ms) << "it has taken more than is kept for it";
   EXPECT_EQ(budgets.wait(2000, 2 * kSecond + kSecond / 20), 0ns);
+}
+
+/// How much of the daemon's time so many users get in ten seconds, each of whom asks for a millisecond whenever it need
+/// not wait.
+double taken_by(std::uint32_t users, UserBudgets& budgets) {
+  double seconds = 0;
+  for (std::uint64_t now_ns = kSecond; now_ns < 11 * kSecond; now_ns += 5 * kMs)
+    for (std::uint32_t uid = 1000; uid < 1000 + users; ++uid) {
+      if (budgets.wait(uid, now_ns).count() > 0) continue;
+      budgets.worked(uid, 1ms, now_ns);
+      seconds += 0.001;
+    }
+  return seconds;
+}
+
+TEST(UserBudgets, ManyWhoAskSeldomHaveOneBudgetTogether) {
+  UserBudgets budgets(33);
+  EXPECT_LT(taken_by(100, budgets), 8) << "half a core, and a quarter of those who ask seldom";
+  UserBudgets more(33);
+  EXPECT_LT(taken_by(1000, more), 10) << "and what they save up";
+}
+
+TEST(UserBudgets, AFewBusyUsersTakeNothingFromWhoAsksSeldom) {
+  UserBudgets budgets(33);
+  EXPECT_GT(taken_by(8, budgets), 4.5);
+  for (int i = 0; i < 30; ++i)
+    for (std::uint32_t uid = 1000; uid < 1008; ++uid) budgets.worked(uid, 1ms, 11 * kSecond);
+  EXPECT_GT(budgets.wait(1000, 11 * kSecond).count(), 0);
+  EXPECT_EQ(budgets.wait(2000, 11 * kSecond), 0ns);
 }
 
 TEST(UserBudgets, ConnectionsAreCountedByUserAndTogether) {
