@@ -258,6 +258,20 @@ TEST_F(ExitApi, AStrictDriverComplainsOfAThreadInTheCompiler) {
                  "a thread is in the compiler");
 }
 
+TEST_F(ExitApi, AStrictDriverComplainsOfAStreamThatIsNotThere) {
+  expect_aborted(run([] {
+                   setenv("SOFTGPU_STRICT_STREAMS", "1", 1);
+                   const CUcontext context = start();
+                   CUstream stream = nullptr;
+                   EXPECT_CU(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+                   EXPECT_CU(cuStreamQuery(stream));
+                   EXPECT_CU(cuStreamDestroy(stream));
+                   (void)cuStreamQuery(stream);
+                   EXPECT_CU(cuCtxDestroy(context));
+                 }),
+                 "cuStreamQuery for a stream that is not there");
+}
+
 TEST_F(ExitApi, AStrictDriverHasNothingToSayOfAnOrderlyEnd) {
   expect_exited(run([] {
     setenv("SOFTGPU_STRICT_EXIT", "1", 1);

@@ -100,6 +100,7 @@ Config read_config() {
   config.lazy_loading = loading != nullptr && std::strcmp(loading, "LAZY") == 0;
   config.graph_launch_waits = number_from_env("SOFTGPU_GRAPH_LAUNCH_WAITS", 0, 1, 0) == 1;
   config.channels = number_from_env("SOFTGPU_CHANNELS", 0, 1, 0) == 1;
+  config.strict_streams = number_from_env("SOFTGPU_STRICT_STREAMS", 0, 1, 0) == 1;
   config.strict_exit = number_from_env("SOFTGPU_STRICT_EXIT", 0, 1, 0) == 1;
   return config;
 }

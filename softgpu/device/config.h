@@ -29,6 +29,7 @@ struct Config {
   bool lazy_loading = false;          ///< CUDA_MODULE_LOADING=LAZY: a kernel's code is loaded at its first use
   bool graph_launch_waits = false;    ///< SOFTGPU_GRAPH_LAUNCH_WAITS: cuGraphLaunch returns when the graph has ended
   bool channels = false;              ///< SOFTGPU_CHANNELS: cuInit makes a channel group (api/channels.h)
+  bool strict_streams = false;        ///< SOFTGPU_STRICT_STREAMS: abort() on calls for streams that are not there
   bool strict_exit = false;           ///< SOFTGPU_STRICT_EXIT: abort() on calls after the process began to exit
 };
 

@@ -26,6 +26,12 @@ void complain_of_late_use(const std::string& what) {
   std::abort();
 }
 
+void complain_of_lost_stream(const char* call) {
+  if (!read_config().strict_streams) return;
+  std::fprintf(stderr, "gpuctl software GPU: %s for a stream that is not there (SOFTGPU_STRICT_STREAMS)\n", call);
+  std::abort();
+}
+
 CompilerUse::CompilerUse() {
   static std::once_flag once;
   std::call_once(once, [] { std::atexit(end_compiler); });

@@ -18,6 +18,7 @@
 #include "softgpu/contexts/context.h"
 #include "softgpu/contexts/event.h"
 #include "softgpu/contexts/submit.h"
+#include "softgpu/device/exit.h"
 #include "softgpu/graph/graphs.h"
 #include "softgpu/host/registry.h"
 #include "softgpu/memory/virtual_memory.h"
@@ -172,7 +173,10 @@ CUresult with_stream(CUstream handle, Body&& body, const char* call = __builtin_
   return with_context(
       [&](Driver& driver, Context& context) {
         const std::shared_ptr<Stream> stream = driver.stream(context, handle);
-        if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        if (stream == nullptr) {
+          complain_of_lost_stream(call);
+          return CUDA_ERROR_INVALID_HANDLE;
+        }
         if (const CUresult error = stream->error(); error != CUDA_SUCCESS) return error;
         return body(driver, stream);
       },

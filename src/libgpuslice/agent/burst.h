@@ -42,7 +42,8 @@ class Burst {
   /// time.
   bool knows(CUstream stream) const { return usual_.load(std::memory_order_relaxed) == stream; }
 
-  /// The program is about to put work into the stream. `idle(key)`: whether all in that stream is complete.
+  /// The program is about to put work into the stream. `idle(key, there)`: whether all in that stream is complete. It
+  /// keeps out whoever calls destroyed() or forget(), and then asks there(): else the stream may be destroyed by now.
   /// `reads_results`: it copies to the host, so it belongs to what came before it, whatever pause there was.
   template <class Clock, class Idle>
   void issued(CUstream stream, Clock clock, Idle idle, bool reads_results = false) {
@@ -82,7 +83,7 @@ class Burst {
       put(i, at(count - 1));
       count_.store(static_cast<std::uint8_t>(count - 1), std::memory_order_relaxed);
       usual_.store(kNone, std::memory_order_relaxed);
-      ++number_;
+      list_changed();
       return;
     }
   }
@@ -118,13 +119,14 @@ class Burst {
 
   // The caller holds the lock in what follows.
 
+  void list_changed() { number_.store(number_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
   bool is_only(const StreamKey& key) const {
     return !many_ && count_.load(std::memory_order_relaxed) == 1 && at(0) == key;
   }
   void begin(CUstream stream, std::uint64_t now_ns) {
     begun_ns_ = now_ns;
     latest_ns_.store(now_ns, std::memory_order_relaxed);
-    ++number_;
+    list_changed();
     put(0, stream_key(stream));
     count_.store(1, std::memory_order_release);
     looks_.store(kLooks - 1, std::memory_order_relaxed);
@@ -139,7 +141,7 @@ class Burst {
       put(count, key);
       count_.store(static_cast<std::uint8_t>(count + 1), std::memory_order_release);
     }
-    ++number_;
+    list_changed();
   }
   std::uint64_t end(std::uint64_t now_ns) {
     const std::uint64_t begun_ns = begun_ns_;
@@ -148,7 +150,7 @@ class Burst {
     count_.store(0, std::memory_order_relaxed);
     many_ = false;
     begun_ns_ = 0;
-    ++number_;
+    list_changed();
     return now_ns > begun_ns ? now_ns - begun_ns : 0;
   }
 
@@ -177,17 +179,18 @@ class Burst {
   [[gnu::noinline]] void end_if_idle(Idle idle, Count counts, std::uint64_t now_ns = 0) {
     std::array<StreamKey, kMostStreams> streams;
     std::uint32_t count = 0, number = 0;
+    const auto there = [&] { return number_.load(std::memory_order_acquire) == number; };
     {
       const std::lock_guard lock(lock_);
       if (begun_ns_ == 0 || many_) return;
       count = count_.load(std::memory_order_relaxed);
       for (std::size_t i = 0; i < count; ++i) streams[i] = at(i);
-      number = number_;
+      number = number_.load(std::memory_order_relaxed);
     }
     for (std::size_t i = 0; i < count; ++i)
-      if (!idle(streams[i])) return;
+      if (!idle(streams[i], there)) return;
     const std::lock_guard lock(lock_);
-    if (number_ == number) counts(end(now_ns));
+    if (there()) counts(end(now_ns));
   }
 
   // A burst of one stream touches what comes before the second of keys_: one cache line, with what Activity has there.
@@ -199,7 +202,7 @@ class Burst {
   std::atomic<std::uint8_t> looks_{0};       ///< of the next launches so many look at the clock
   ShortLock lock_;                           ///< guards what follows, and changes to the rest
   bool many_ = false;                        ///< there are streams that are not in the list
-  std::uint32_t number_ = 0;                 ///< changes whenever the list does
+  std::atomic<std::uint32_t> number_{0};     ///< changes whenever the list does; read without the lock too
   std::uint64_t begun_ns_ = 0;               ///< 0: there is no burst
   std::array<Key, kMostStreams> keys_{};
 };

@@ -27,7 +27,8 @@ struct Program {
   std::vector<StreamKey> asked;
 
   auto idle() {
-    return [this](const StreamKey& key) {
+    return [this](const StreamKey& key, auto&& there) {
+      EXPECT_TRUE(there());
       asked.push_back(key);
       return !busy.contains(key);
     };
@@ -169,7 +170,7 @@ TEST(Burst, GoesOnWhereWorkIsPutIntoAnotherStreamMeanwhile) {
   Program program;
   program.launch(kA);
   program.busy.clear();
-  const auto idle = [&](const StreamKey&) {
+  const auto idle = [&](const StreamKey&, auto&&) {
     program.launch(kB);
     return true;
   };
@@ -178,12 +179,32 @@ TEST(Burst, GoesOnWhereWorkIsPutIntoAnotherStreamMeanwhile) {
   EXPECT_TRUE(program.burst.open());
 }
 
+/// A driver that is asked for a stream that is destroyed reads what is no longer there.
+TEST(Burst, AsksForNoStreamThatIsDestroyedMeanwhile) {
+  for (const bool all : {false, true}) {
+    Program program;
+    program.launch(kA);
+    program.launch(kB);
+    std::vector<StreamKey> asked;
+    const auto idle = [&](const StreamKey& key, auto&& there) {
+      if (!there()) return false;
+      asked.push_back(key);
+      all ? program.burst.forget() : program.burst.destroyed(stream_key(kB));
+      return true;
+    };
+    program.burst.waited(Seen::kSome, nullptr, program.now_ns, idle,
+                         [](std::uint64_t) { ADD_FAILURE() << "it has ended"; });
+    EXPECT_EQ(asked, std::vector{stream_key(kA)});
+    EXPECT_EQ(program.burst.open(), !all);
+  }
+}
+
 /// count() is called by one thread at a time: it writes without an atomic operation, and none of it is lost.
 TEST(Burst, IsCountedOnceByThreadsThatWaitAtOnce) {
   Burst burst;
   std::atomic<std::uint64_t> clock{1}, calls{0};
   std::uint64_t ended = 0;
-  const auto idle = [](const StreamKey&) { return true; };
+  const auto idle = [](const StreamKey&, auto&&) { return true; };
   const auto count = [&](std::uint64_t) {
     ++ended;
     ++calls;

@@ -55,14 +55,16 @@ class Ask {
  public:
   explicit Ask(int device, int tries = 1) : device_(device), tries_(tries) {}
 
-  [[gnu::noinline]] bool operator()(const StreamKey& key) const {
-    return nothrow([&] { return asked(key); }, false);
+  template <class There>
+  [[gnu::noinline]] bool operator()(const StreamKey& key, There there) const {
+    return nothrow([&] { return asked(key, there); }, false);
   }
 
  private:
-  bool asked(const StreamKey& key) const {
+  template <class There>
+  bool asked(const StreamKey& key, There there) const {
     const std::shared_lock lock(Activity::get().streams_used());
-    if (Contexts::exiting() || QuiesceLaunches::any()) return false;
+    if (!there() || Contexts::exiting() || QuiesceLaunches::any()) return false;
     if (key != stream_key(key.first)) return false;  // of another thread
     for (int i = 0; i < tries_; ++i) {
       if (i > 0) std::this_thread::yield();

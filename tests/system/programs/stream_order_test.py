@@ -88,8 +88,9 @@ class StreamOrder(instance.SystemTest):
         """A plain program runs beside it."""
         self.start_daemon(*options, **daemon)
         self.gpuctl("create-slice", "s", *settings)
-        outside = {key: value for key, value in self.env.items() if key != "GPUCTL_SOCKET"}
-        programs = [self.start(PROGRAM, SECONDS, 1, env=outside), self.start_in("s", PROGRAM, SECONDS, 2)]
+        strict = {**self.env, "SOFTGPU_STRICT_STREAMS": "1"}  # nor does anyone name a stream that is destroyed
+        outside = {key: value for key, value in strict.items() if key != "GPUCTL_SOCKET"}
+        programs = [self.start(PROGRAM, SECONDS, 1, env=outside), self.start_in("s", PROGRAM, SECONDS, 2, env=strict)]
         for program in programs:
             self.assertInOrder(program)
 
