@@ -1,9 +1,11 @@
 // What a tool for GPU programs is to a program that it was put into (LD_PRELOAD): it has the function by which NVTX
 // finds a tool, and sees what the program becomes. It adds a variable to the environment of that. It follows processes:
-// one that it did not see begin has nobody to tell it that it may go on with a fork.
+// one that it did not see begin has nobody to tell it that it may go on with a fork. Asked for the driver, its dlopen
+// gives the library whose cuInit programs find, as ncu's does.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MOST 1000
@@ -26,6 +28,15 @@ pid_t fork(void) {
   const pid_t child = next();
   if (child == 0) known = getpid();
   return child;
+}
+
+void* dlopen(const char* path, int mode) {
+  void* (*next)(const char*, int) = NULL;
+  *(void**)&next = dlsym(RTLD_NEXT, "dlopen");
+  Dl_info found;
+  void* init = dlsym(RTLD_DEFAULT, "cuInit");
+  if (path && strcmp(path, "libcuda.so.1") == 0 && init && dladdr(init, &found)) path = found.dli_fname;
+  return next(path, mode);
 }
 
 int execve(const char* path, char* const* arguments, char* const* environment) {

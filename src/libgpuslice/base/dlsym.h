@@ -6,6 +6,9 @@ namespace gpuslice {
 /// dlsym of the C library, not ours.
 void* real_dlsym(void* handle, const char* name);
 
+/// What dlopen returns for this library.
+void* own_library();
+
 /// libcuda.so.1. The first call opens it; it is never closed. Null if there is none.
 void* libcuda();
 

@@ -23,6 +23,8 @@ __attribute__((visibility("hidden"))) void* gpuslice_resolve(void* handle, const
     return special ? nullptr : gpuslice::resolve_nvrtc(handle, name);
   if (name[0] != 'c' || name[1] != 'u') return nullptr;
   void* wrapper = gpuslice::find_hook(name);
+  // To a program a tool may have given our library for libcuda (base/dlsym.cc).
+  if (!wrapper && handle == gpuslice::own_library()) return gpuslice::libcuda_function(name);
   // A function that a library lacks must stay missing. This code cannot ask RTLD_NEXT and RTLD_DEFAULT on the program's
   // behalf, so it asks libcuda itself for them.
   if (!wrapper) return nullptr;
