@@ -12,13 +12,12 @@ compat=tests/compat
 
 other_builds=cubin,rdc,shared
 
-short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75,ours-max-75:limits_by_mps=true
+short_train=mps-stream,mps-90,mps-75,ours-strict,ours-max-75
 short_compute=alone,mps-stream,mps-90,ours-priority,ours-strict,ours-strict:reserve_by_parts=false,ours-active,ours-hpf
 as_90=ours-strict:reserve=0.106,ours-active:reserve=0.106  # as many SMs as MPS's 90 % leaves LS
 short_compute+=,$as_90
 decode_train=mps-client,mps-stream,ours-priority,ours-priority-own-high,mps-stream-75,ours-priority-max-75
 decode_sides=mps-stream-75,ours-max-75,ours-priority-max-75,ours-max-75-ls-plain,ours-priority-batch-plain-75
-decode_sides+=,ours-max-75:limits_by_mps=true,ours-priority-max-75:limits_by_mps=true
 decode_sliced=sliced,ours-sliced,ours-sliced-priority
 decode_sliced+=,ours-sliced-priority:second_time_slice_us=1,ours-sliced-priority:second_time_slice_us=200
 resnet_sliced=sliced,ours-sliced-priority,ours-sliced-priority:second_time_slice_us=200
@@ -30,7 +29,7 @@ cells_reserve=mps-90,mps-stream-90,$as_90
 eight_reserve=mps-stream-90,mps-stream-90-of-eight,$as_90
 two_reserve=mps-stream-90,mps-stream-90-of-two,$as_90
 two_ls=short,decode,resnet
-max_train=mps-stream-75,ours-priority-max-75,ours-priority-max-75:limits_by_mps=true
+max_train=mps-stream-75,ours-priority-max-75
 max_eight=mps-stream-75-of-eight,$max_train
 decode_first=compute-10us,compute-100us,compute-5ms,memory-bound,train  # nine minutes are not enough for all
 decode_rest=matmul,triton,eight

@@ -1,10 +1,10 @@
 """The same capacity on each SM (`placement = "capacity"`) and in whole SMs: SiM's kernels and pairs.
 
 For SiM's Figure 9, each of its seven kernels has parts of the GPU, alone: as so many of the workers that each SM holds,
-and as so many SMs, which its workers or MPS keep to; some two minutes. For its Figures 10 and 11, each kernel of a pair
-may have half of the GPU, in the same three ways; some five minutes. System throughput (STP) is as in side_by_side.py.
-Average normalized turnaround time (ANTT) is the mean, over both, of launches a second alone and unmanaged divided by
-launches a second together. What one way shows is printed before the next is measured.
+and as so many SMs; some two minutes. For its Figures 10 and 11, each kernel of a pair may have half of the GPU, in the
+same two ways; some five minutes. System throughput (STP) is as in side_by_side.py. Average normalized turnaround time
+(ANTT) is the mean, over both, of launches a second alone and unmanaged divided by launches a second together. What one
+way shows is printed before the next is measured.
 """
 
 import itertools
@@ -18,7 +18,6 @@ LOW = {"FDTD3d", "particleFilter", "tpacf"}  # issue slot utilization below 50 %
 WAYS = {
     "each SM": 'lab.placement = "capacity"\n',
     "the SMs": 'lab.placement = "sms"\nlab.reserve_by_parts = false\n',
-    "the SMs, by MPS": 'lab.placement = "sms"\nlab.limits_by_mps = true\n',
 }
 PARTS = (1, 2, 4, 6, 8)  # eighths of the GPU
 ALONE_S, PART_S, MEASURE_S = 0.8, 0.4, 1.6

@@ -42,9 +42,6 @@ struct DaemonOptions {
   std::chrono::milliseconds settled_ahead{200};
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
-  /// Programs that start later are kept to the maxima of their slices by MPS itself, as those in slices with a reserve
-  /// are off the strict reserves of others in any case (sched/effective/kept_by_mps.h).
-  bool limits_by_mps = false;
   bool manage_mps = false;  ///< the daemon starts MPS where none serves (host/managed_mps.h)
   Placement placement = Placement::automatic;
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do

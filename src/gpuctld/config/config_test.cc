@@ -60,7 +60,6 @@ block_target_us = 10
 lease_ms = 700
 settled_ahead_ms = 20
 reserve_by_parts = false
-limits_by_mps = true
 placement = "capacity"
 second_time_slice_us = 200
 subgrid_us = 62
@@ -101,7 +100,6 @@ max = "unlimited"
   EXPECT_TRUE(config.daemon.always_preemptible);
   EXPECT_EQ(config.daemon.subgrid.count(), 62);
   EXPECT_FALSE(config.daemon.reserve_by_parts);
-  EXPECT_TRUE(config.daemon.limits_by_mps);
   EXPECT_EQ(config.daemon.placement, Placement::capacity);
   EXPECT_TRUE(config.daemon.software_gpu);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);

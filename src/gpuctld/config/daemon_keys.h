@@ -43,7 +43,6 @@ inline constexpr std::array kLabKeys{
     DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
-    DaemonKey{"limits_by_mps", &DaemonOptions::limits_by_mps},
     DaemonKey{"manage_mps", &DaemonOptions::manage_mps},
     DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{

@@ -18,7 +18,6 @@ inline constexpr std::array kFormerKeys{
     FormerKey{"lease_ms"},
     FormerKey{"settled_ahead_ms"},
     FormerKey{"reserve_by_parts"},
-    FormerKey{"limits_by_mps"},
     FormerKey{"placement"},
     FormerKey{"second_time_slice_us"},
     FormerKey{"subgrid_us"},

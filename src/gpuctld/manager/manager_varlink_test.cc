@@ -148,20 +148,16 @@ TEST_F(ManagerTest, OnlyAServerOfTheMpsHereIsGivenTurns) {
   EXPECT_EQ(call("ServeMps", {{"stub_version", ipc::kStubVersion}}).error, "io.gpuctl.PermissionDenied");
 }
 
-/// With limits_by_mps, on the software GPU, which needs no MPS.
-struct LimitsByMps : ManagerTest {
-  LimitsByMps() {
-    stop();
-    start({}, {.daemon = {.limits_by_mps = true}});
-    create("batch", {{"max", 99}});
-  }
+/// Of a slice with a reserve, on the software GPU, which needs no MPS.
+struct KeptByMps : ManagerTest {
+  KeptByMps() { create("batch", {{"reserve", 8}, {"max", 99}}); }
   ipc::Reply attach(json::array sms) {
     return call("Attach",
                 {{"slice", "batch"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"mps_sms", std::move(sms)}});
   }
 };
 
-TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
+TEST_F(KeptByMps, APercentageIsToldBeforeAProgramStarts) {
   const auto hundredths = [this](const std::string& slice) {
     return call("GetMpsPercentage", {{"slice", slice}}).parameters.at("hundredths");
   };
@@ -170,16 +166,15 @@ TEST_F(LimitsByMps, APercentageIsToldBeforeAProgramStarts) {
   EXPECT_TRUE(hundredths("").is_null()) << "the root, as for Attach";
   EXPECT_EQ(call("GetMpsPercentage", {{"slice", "no"}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(call("GetMpsPercentage").error, "io.gpuctl.InvalidValue");
-  for (const DaemonOptions& otherwise : {DaemonOptions{},
-                                         {.always_preemptible = true, .limits_by_mps = true},
-                                         {.limits_by_mps = true, .placement = Placement::capacity}}) {
+  for (const DaemonOptions& otherwise :
+       {DaemonOptions{.always_preemptible = true}, DaemonOptions{.placement = Placement::capacity}}) {
     stop();
     start({}, {.daemon = otherwise});
     EXPECT_TRUE(hundredths("batch").is_null());
   }
 }
 
-TEST_F(LimitsByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {
+TEST_F(KeptByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {
   const std::string file = directory_ + "/gpuctl.toml";
   const auto configure = [&](const std::string& batch, const std::string& below) {
     std::ofstream(file) << "[slice.batch]\n" << batch << "[slice.\"batch/below\"]\n" << below;
@@ -213,7 +208,7 @@ TEST_F(LimitsByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {
   EXPECT_EQ(logged("MPS keeps 1 program in batch to"), 1) << "the one below may have no more than it has";
 }
 
-TEST_F(LimitsByMps, AProgramSaysToHowManySmsItIsKept) {
+TEST_F(KeptByMps, AProgramSaysToHowManySmsItIsKept) {
   EXPECT_EQ(attach({98}).parameters.at("in_force"), "nothing");
   EXPECT_EQ(attach({100}).parameters.at("in_force"), "max");
   EXPECT_EQ(attach({132}).parameters.at("in_force"), "max");

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "gpuctld/grants/time_slices.h"
-#include "sched/bounds.h"
 #include "sched/effective/fit_reserves.h"
 #include "sched/effective/kept_by_mps.h"
 #include "sched/effective/levels.h"
@@ -120,12 +119,10 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
 
 std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
-  const bool has_reserve = sched::has_reserve(nodes_, slice);
+  if (!sched::has_reserve(nodes_, slice)) return std::nullopt;
   std::optional<std::uint32_t> greatest;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const sched::CapSM device{devices_[i].sms};
-    const bool limited = options_.limits_by_mps && sched::most_of(nodes_, slice, device) < device;
-    if (!has_reserve && !limited) return std::nullopt;
     // A program keeps it to its end. So what is kept for a target, which comes and goes, does not count.
     std::vector<sched::NodeInput> nodes = nodes_;
     sched::fit_reserves(nodes, device);

@@ -74,12 +74,10 @@ class Scheduler {
   Client remove(Client& client, std::uint64_t now_ns);
 
   /// With which percentage, in hundredths, MPS keeps a program that starts in the slice to what it may ever have: the
-  /// greatest that any device needs, as it is one for all. None where only strict reserves of others keep it from a
-  /// device: two programs with the same percentage may have different SMs, and together all, so gpuctl keeps these (but
-  /// not for those that have a reserve themselves, which can have no part in common with others). None while the slice
-  /// is suspended, and below a policy for jobs, which knows kernels by what they take on the whole GPU. `slice`: its
-  /// index in tree().slices(). With limits_by_mps MPS keeps maxima too, not only slices with a reserve off those of
-  /// others.
+  /// greatest that any device needs, as it is one for all. Only slices with a reserve have one, which can have no part
+  /// in common with others: two programs with the same percentage may have different SMs, and together all, so gpuctl
+  /// keeps the others off reserves. None while the slice is suspended, and below a policy for jobs, which knows kernels
+  /// by what they take on the whole GPU. `slice`: its index in tree().slices().
   std::optional<std::uint32_t> mps_hundredths(std::size_t slice) const;
   /// Whether something would be in force for a program that comes to the slice, so that its kernels have to give SMs
   /// back. `hundredths`: MPS keeps it to that percentage.

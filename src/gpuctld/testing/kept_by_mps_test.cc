@@ -97,13 +97,20 @@ TEST(KeptByMps, WithoutMpsItMeansNothing) {
 }
 
 using Hundredths = std::optional<std::uint32_t>;
-constexpr DaemonOptions kMaxima{.limits_by_mps = true};
 
-TEST(KeptByMps, ThePercentageIsThatOfWhatASliceMayEverHave) {
+/// limited_batch(), and "batch" has a reserve.
+sched::SliceTree reserved_batch() {
   sched::SliceTree tree = limited_batch();
+  EXPECT_TRUE(tree.change("batch", {.reserve = 8}, kRoot));
+  return tree;
+}
+
+TEST(KeptByMps, ThePercentageIsThatOfWhatASliceWithAReserveMayEverHave) {
+  sched::SliceTree tree = reserved_batch();
   ASSERT_TRUE(tree.create("batch/below", {.max = 40}, kRoot));
-  ASSERT_TRUE(tree.create("jobs", {.max = 40, .policy = "fcfs"}, kRoot));
-  const Scheduler scheduler({gpu(132)}, tree, kMaxima);
+  ASSERT_TRUE(tree.create("limited", {.max = 40}, kRoot));
+  ASSERT_TRUE(tree.create("jobs", {.reserve = 8, .max = 40, .policy = "fcfs"}, kRoot));
+  const Scheduler scheduler({gpu(132)}, tree);
   const auto of = [&](const std::string& path) {
     return scheduler.mps_hundredths(
         static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(path))));
@@ -112,14 +119,15 @@ TEST(KeptByMps, ThePercentageIsThatOfWhatASliceMayEverHave) {
   EXPECT_EQ(of("ls"), Hundredths());
   EXPECT_EQ(of("batch"), Hundredths(7462));
   EXPECT_EQ(of("batch/below"), Hundredths(3068));
+  EXPECT_EQ(of("limited"), Hundredths()) << "gpuctl keeps the max";
   EXPECT_EQ(of("jobs"), Hundredths()) << "durations are those on the whole GPU";
 }
 
 TEST(KeptByMps, AStrictReserveIsLeftFreeByWhatAlsoHasAMax) {
-  sched::SliceTree tree = limited_batch();
+  sched::SliceTree tree = reserved_batch();
   ASSERT_TRUE(tree.change("ls", {.reserve = 40, .reserve_mode = "strict"}, kRoot));
   ASSERT_TRUE(tree.create("other", {}, kRoot));
-  const Scheduler scheduler({gpu(132)}, tree, kMaxima);
+  const Scheduler scheduler({gpu(132)}, tree);
   const std::size_t batch = 1, other = 3;
   EXPECT_EQ(scheduler.mps_hundredths(batch), sched::hundredths_for(sched::CapSM{92}, sched::CapSM{132}));
   EXPECT_EQ(scheduler.mps_hundredths(other), Hundredths()) << "two such programs would leave nothing free";
@@ -131,12 +139,8 @@ TEST(KeptByMps, ASliceWithAReserveIsKeptOffThatOfAnother) {
   for (const char* path : {"ls", "other"})
     ASSERT_TRUE(tree.change(path, {.reserve = 14, .reserve_mode = "strict"}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
-  const std::size_t ls = 2;
-  for (const bool maxima : {true, false}) {
-    scheduler.set_options({.limits_by_mps = maxima}, 2);
-    EXPECT_EQ(scheduler.mps_hundredths(ls), sched::hundredths_for(sched::CapSM{118}, sched::CapSM{132}));
-  }
-  const std::size_t batch = 1;
+  const std::size_t batch = 1, ls = 2;
+  EXPECT_EQ(scheduler.mps_hundredths(ls), sched::hundredths_for(sched::CapSM{118}, sched::CapSM{132}));
   EXPECT_EQ(scheduler.mps_hundredths(batch), Hundredths()) << "it has a max, and no reserve";
   const KeptProgram one(scheduler, "ls", 118), two(scheduler, "other", 118);
   EXPECT_TRUE(one.free());
@@ -144,13 +148,13 @@ TEST(KeptByMps, ASliceWithAReserveIsKeptOffThatOfAnother) {
 }
 
 TEST(KeptByMps, TheGreatestPercentageThatAnyDeviceNeeds) {
-  sched::SliceTree tree = limited_batch();
+  sched::SliceTree tree = reserved_batch();
   ASSERT_TRUE(tree.change("batch", {.max = 50}, kRoot));
   const std::size_t batch = 1;
-  EXPECT_EQ(Scheduler({gpu(132), gpu(100, 1)}, tree, kMaxima).mps_hundredths(batch), Hundredths(5050));
-  EXPECT_EQ(Scheduler({gpu(132), gpu(40, 1)}, tree, kMaxima).mps_hundredths(batch), Hundredths()) << "one needs none";
-  ASSERT_TRUE(tree.change("batch", {.max = 0}, kRoot));
-  EXPECT_EQ(Scheduler({gpu(132)}, tree, kMaxima).mps_hundredths(batch), Hundredths()) << "it does not stay suspended";
+  EXPECT_EQ(Scheduler({gpu(132), gpu(100, 1)}, tree).mps_hundredths(batch), Hundredths(5050));
+  EXPECT_EQ(Scheduler({gpu(132), gpu(40, 1)}, tree).mps_hundredths(batch), Hundredths()) << "one needs none";
+  ASSERT_TRUE(tree.change("batch", {.reserve = 0, .max = 0}, kRoot));
+  EXPECT_EQ(Scheduler({gpu(132)}, tree).mps_hundredths(batch), Hundredths()) << "it does not stay suspended";
 }
 
 }  // namespace

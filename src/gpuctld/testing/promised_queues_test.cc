@@ -123,7 +123,8 @@ TEST_F(PromisedQueuesTest, MoreOnlyWhereKernelsHaveToGiveSmsBack) {
   EXPECT_EQ(ask("batch"), 4);
   EXPECT_EQ(ask("ls"), 2);
   EXPECT_EQ(ask("jobs"), 4);
-  restart({.limits_by_mps = true});  // MPS keeps the max, but not if two programs share it
+  // MPS keeps the max of a slice with a reserve, but not if two programs share it.
+  EXPECT_EQ(call("SetSlice", {{"path", "batch"}, {"settings", {{"reserve", 8}}}}).error, "");
   EXPECT_EQ(ask("batch"), 2);
   auto beside = connect();
   EXPECT_EQ(call(beside, "Attach", {{"slice", "batch"}, {"device_uuids", {kUuid}}, {"resumed", false}}).error, "");

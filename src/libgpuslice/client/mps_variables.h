@@ -2,7 +2,7 @@
 // io.gpuctl):
 //
 // - CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. The program is then never on more than that part of the SMs at once. gpuctld
-//   says which part is enough for what the slice may ever have (limits_by_mps in gpuctl.toml).
+//   says which part is enough for what the slice may ever have, if that has a reserve.
 // - CUDA_DEVICE_MAX_CONNECTIONS. The program then has so many hardware queues. gpuctld hands them out, since MPS has
 //   few: a program that finds none left does not start.
 // - CUDA_MPS_PIPE_DIRECTORY, for a program of an isolated slice: a directory that does not exist. The driver then finds

@@ -1,14 +1,13 @@
-"""MPS itself keeps a program to the SMs that its slice may ever have (limits_by_mps): its kernels keep their original
-form and are in no green context, and programs beside it are not in its way. What the percentage does not keep, gpuctl
-keeps as ever."""
+"""MPS itself keeps a program of a slice with a reserve to the SMs that the slice may ever have: its kernels keep their
+original form and are in no green context, and programs beside it are not in its way. What the percentage does not keep,
+gpuctl keeps as ever."""
 
 from tests.system.harness import instance
 from tests.system.sharing import opaque_test, reserve_by_parts_test, told_test
 from tests.system.sharing.opaque_test import MS, ROUNDS, WHAT_WAS_THERE
 
 MOST = 4
-WITH = "lab.latency_target_us = 1\nlab.limits_by_mps = true\n"
-WITHOUT = "lab.latency_target_us = 1\n"
+CONFIG = "lab.latency_target_us = 1\n"
 PART = "(a green context)"
 KEPT = f"MPS keeps it to {MOST} SMs until it starts again"
 VARIABLE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
@@ -24,13 +23,13 @@ print("ready", flush=True)
 """
 
 
-class LimitsByMps(instance.SystemTest):
+class MpsPercentage(instance.SystemTest):
     warp_instruction_ns = 0
 
-    def start_with(self, config=WITH):
+    def start(self, config=CONFIG, reserve=1):
         self.start_daemon(config=config)
         self.gpuctl("create-slice", "ls", "--priority", 50)
-        self.gpuctl("create-slice", "batch", "--max", MOST)
+        self.gpuctl("create-slice", "batch", "--max", MOST, "--reserve", reserve)
 
     def start_program(self, name, program=OPAQUE, **env):
         return self.start_script_in(name, program, says=None if LEFT in program else "ready", **env)
@@ -52,7 +51,8 @@ class LimitsByMps(instance.SystemTest):
         return self.explained(program)
 
     def test_it_is_in_no_part_and_in_nobodys_way(self):
-        self.start_with()
+        self.start()
+        self.gpuctl("set", "batch", "reserve-mode=lend")  # nobody else is confined
         batch = self.start_program("batch")
         self.assertEqual((self.of(batch, "mps_sms"), self.of(batch, "in_force")), (MOST, "nothing"))
         self.assertEqual(self.sms_of(batch), MOST)
@@ -65,15 +65,15 @@ class LimitsByMps(instance.SystemTest):
         self.assertEqual(self.sms_of(beside), instance.SMS - MOST)
         self.assertEqual(self.of(beside, "mps_sms", "ls"), 0)
 
-    def test_without_the_key_gpuctl_confines_it(self):
-        self.start_with(WITHOUT)
+    def test_without_a_reserve_gpuctl_confines_it(self):
+        self.start(reserve=0)
         batch = self.start_program("batch")
         self.assertEqual((self.of(batch, "mps_sms"), self.of(batch, "in_force")), (0, "max"))
         self.assertEqual(self.sms_of(batch), MOST)
         instance.wait_until(lambda: f"on {MOST} {PART}" in self.explained(batch), "it to be said")
 
     def test_kernels_that_could_be_evicted_keep_their_original_form(self):
-        self.start_with()
+        self.start()
         batch = self.start_program("batch", reserve_by_parts_test.PROGRAM)
         wrong, in_order, mask = batch.ask("non-blocking", WHAT_WAS_THERE, ROUNDS, MS).split()
         self.assertEqual((wrong, in_order, int(mask, 16).bit_count()), ("0", "True", MOST))
@@ -81,7 +81,7 @@ class LimitsByMps(instance.SystemTest):
         self.assertEqual(self.of(batch, "block_tasks"), 0)
 
     def test_a_max_that_changes(self):
-        self.start_with()
+        self.start()
         batch = self.start_program("batch")
         self.assertEqual(self.sms_of(batch), MOST)
         self.gpuctl("set", "batch", "max=2")
@@ -95,7 +95,7 @@ class LimitsByMps(instance.SystemTest):
         self.assertEqual(self.of(later, "mps_sms"), 6)
 
     def test_two_programs_that_are_too_many_together(self):
-        self.start_with()
+        self.start()
         first = self.start_program("batch")
         self.assertEqual(self.of(first, "in_force"), "nothing")
         second = self.start_program("batch")
@@ -111,7 +111,7 @@ class LimitsByMps(instance.SystemTest):
         instance.wait_until(lambda: self.of(first, "in_force") == "nothing", "the first to be alone again")
 
     def test_the_variable_is_as_it_was_afterwards_and_less_stays(self):
-        self.start_with()
+        self.start()
         program = OPAQUE.replace('print("ready", flush=True)\n', LEFT)
         for own, left, sms in (
             (None, "None b''", MOST),
@@ -129,7 +129,7 @@ class LimitsByMps(instance.SystemTest):
     def test_one_percentage_for_all_gpus(self):
         """The greatest that any needs; what that does not keep, gpuctl does."""
         self.env.update(SOFTGPU_DEVICES="2", SOFTGPU_SMS="8,16")
-        self.start_with()
+        self.start()
         batch = self.start_program("batch")
         (client,) = self.clients("batch")
         self.assertEqual([(one["mps_sms"], one["in_force"]) for one in client["usage"]], [(4, "nothing"), (8, "max")])
@@ -137,28 +137,28 @@ class LimitsByMps(instance.SystemTest):
 
     def test_none_where_a_gpu_is_not_managed(self):
         self.env.update(SOFTGPU_DEVICES="2")
-        self.start_with(WITH + "[[device]]\nindex = 0\n")
+        self.start(CONFIG + "[[device]]\nindex = 0\n")
         batch = self.start_program("batch")
         self.assertEqual((self.of(batch, "mps_sms"), self.of(batch, "in_force")), (0, "max"))
 
     def test_what_it_is_told_of_its_gpu(self):
-        self.start_with()
+        self.start()
         program = told_test.Asked(self, "batch")
         told_test.Told.assert_sms(self, program, MOST)
         told_test.Told.assert_right(self, program, MOST)
 
     def test_nor_of_more_where_a_reserve_leaves_more(self):
-        self.start_with()
+        self.start()
         self.gpuctl("set", "ls", "reserve=1", "reserve-mode=strict")
         program = told_test.Asked(self, "batch")
         told_test.Told.assert_sms(self, program, MOST)
         self.assertEqual((self.of(program, "mps_sms"), self.of(program, "sms_told")), (MOST, 0))
 
     def test_the_next_daemon_hears_of_it(self):
-        self.start_with()
+        self.start()
         batch = self.start_program("batch")
         self.daemon.kill()
-        self.start_daemon(config=WITHOUT)
+        self.start_daemon(config=CONFIG)
         instance.wait_until(lambda: self.usage("batch", batch.pid), "it to come back")
         self.assertEqual((self.of(batch, "mps_sms"), self.of(batch, "in_force")), (MOST, "nothing"))
 
