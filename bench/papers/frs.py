@@ -1,5 +1,5 @@
-"""FRS's nine applications (Table I, 1 ms apart) under each policy of its Figures 3 and 4, under smith and under MPS
-with nothing set, in many orders. Each application is one launch of `work`, as long as the application. The same orders
+"""FRS's nine applications (Table I, 1 ms apart) under each policy of its Figures 3 and 4 and under MPS with
+nothing set, in many orders. Each application is one launch of `work`, as long as the application. The same orders
 are simulated as if handing the GPU over cost nothing, which is the most that each policy can reach in them.
 
 All sides take turns in each order. Turnarounds are over those alone: without the daemon for MPS, in a slice for the
@@ -12,7 +12,7 @@ import time
 
 from .schedulers import FRS, GAP_MS, Schedulers
 
-POLICIES = ("sjf", "srt", "rr", "cfs", "frs", "smith", "smith:power=4")
+POLICIES = ("sjf", "srt", "rr", "cfs", "frs")
 MPS = "MPS"
 ORDERS, REPETITIONS = 20, 4
 BEGIN_NO_ORDER_AFTER_S = 420  # the step may take little more
@@ -87,7 +87,7 @@ def slowdowns(schedulers, side, applications):
 
 
 def step_frs(lab):
-    """FRS's nine applications under its five policies, smith and MPS, in 20 orders, and simulated at no cost."""
+    """FRS's nine applications under its five policies and MPS, in 20 orders, and simulated at no cost."""
     began = time.monotonic()
     with lab.gpuctld():
         lab.gpuctl("create-slice", "set")

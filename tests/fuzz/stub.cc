@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint32_t kSms = 132, kReserve = 8;
 constexpr std::uint64_t kMs = 1'000'000, kBegin = 1000 * kMs;
 constexpr std::size_t kMostSteps = 200;
-constexpr std::array kPolicies{"share", "fcfs", "hpf", "ffs", "rr", "srt", "frs", "smith", "sim"};
+constexpr std::array kPolicies{"share", "fcfs", "hpf", "ffs", "rr", "srt", "frs", "sim"};
 constexpr sched::Caller kRoot{0, {}};
 
 sched::SliceTree tree(std::string policy) {

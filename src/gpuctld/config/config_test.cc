@@ -126,7 +126,7 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[slice.ls]\nweight = 0\n"), "2:10: slice.\"ls\".weight: must be 1 to 10000, not 0");
   EXPECT_EQ(problem("[slice.ls]\npolicy = \"best\"\n"),
             "2:10: slice.\"ls\".policy: unknown; known: share, srt, frs, ffs, dprr, hpf; of papers: fcfs, piv, "
-            "sjf, rr, cfs, smith, sim");
+            "sjf, rr, cfs, sim");
   EXPECT_EQ(problem("x = 1\n"), "1:1: x: unknown key; known: daemon, slice, device");
   EXPECT_EQ(problem("slice = 3\n"), "1:9: slice: must be a table: [slice]");
   EXPECT_EQ(problem("[[device]]\n").substr(0, 4), "1:1:");

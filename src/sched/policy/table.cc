@@ -30,8 +30,6 @@ constexpr std::array kPolicies{
     Policy{"rr", "round robin (FRS)", "quantum_ms=1 streams=0", nullptr, make_rr},
     Policy{"cfs", "equal parts of an epoch, the longest waiting first (FRS)", "epoch_ms=4 streams=0", nullptr,
            make_cfs},
-    Policy{"smith", "least sum of a power of the slowdowns, beside FRS", "power=6 quantum_ms=1 streams=0", nullptr,
-           make_smith},
     Policy{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25 trial=1",
            nullptr, make_sim, true},
 };

@@ -74,6 +74,6 @@ int main(int argc, char** argv) {
   const std::size_t jobs = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
   std::printf("%zu jobs\n", jobs);
   for (const char* policy : {"fcfs", "hpf", "hpf:spatial", "ffs", "piv", "piv:protect_ms=50", "dprr", "sjf", "srt",
-                             "rr", "cfs", "frs", "smith", "sim", "share"})
+                             "rr", "cfs", "frs", "sim", "share"})
     if (argc < 3 || std::string_view(policy) == argv[2]) measure(policy, jobs);
 }

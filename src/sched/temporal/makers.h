@@ -17,7 +17,6 @@ MadePolicy make_srt(const PolicyInputs& inputs);
 MadePolicy make_rr(const PolicyInputs& inputs);
 MadePolicy make_cfs(const PolicyInputs& inputs);
 MadePolicy make_frs(const PolicyInputs& inputs);
-MadePolicy make_smith(const PolicyInputs& inputs);
 MadePolicy make_sim(const PolicyInputs& inputs);
 MadePolicy make_share(const PolicyInputs& inputs);
 

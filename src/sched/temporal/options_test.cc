@@ -39,7 +39,6 @@ TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {
   EXPECT_EQ(message("hpf:spatial:extra=2.5"), "policy \"hpf\": option extra must be a whole number");
   EXPECT_EQ(message("hpf:spatial=0.5"), "policy \"hpf\": option spatial must be a whole number");
   EXPECT_EQ(message("sjf:to_end=0.1"), "policy \"sjf\": option to_end must be a whole number");
-  EXPECT_EQ(message("smith:power=2.5"), "policy \"smith\": option power must be a whole number");
   EXPECT_EQ(message("hpf:spatial:extra=-1"),
             "policy \"hpf\": option extra must be a number from 0 to 10000, not \"-1\"");
 }

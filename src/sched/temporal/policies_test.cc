@@ -217,25 +217,6 @@ TEST(Frs, RunsTheSlowestUntilTheFastestIsAsSlow) {
   EXPECT_EQ(d.next, us(600));
 }
 
-TEST(Smith, PrefersTheNearlyDoneAmongTheEquallySlow) {
-  Instant d("smith:power=3");
-  d.arrive(1, ms(8));
-  d.arrive(2, ms(4));
-  EXPECT_EQ(d.runs(), 2u);
-  d.now = ms(3);
-  d.arrive(3, us(3900));  // shorter, but 1 ms of job 2 is left
-  EXPECT_EQ(d.runs(), 2u);
-}
-
-TEST(Smith, OfPowerOneIsSmithsRule) {
-  Instant d("smith:power=1");
-  d.arrive(1, ms(9));
-  d.arrive(2, ms(4));
-  d.now = ms(1);
-  d.arrive(3, us(3400));  // 3.4 x 3.4 = 11.56 against 4 x (3 - 0.05) = 11.8
-  EXPECT_EQ(d.runs(), 3u);
-}
-
 TEST(Sim, IsTheGreedyAlgorithm) {
   // Job 1: 1 -> 12 ms, 2 -> 8, 4 -> 6. Job 2: 1 -> 10 ms, 2 -> 5, 3 -> 4. Five CapSM.
   // (1, 1): 1 is longest -> (2, 1): 2 is longest with 10 -> (2, 2): 1 with 8 -> 4 + 2 does not fit, 1 is settled.

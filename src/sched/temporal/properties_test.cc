@@ -124,7 +124,7 @@ bool victim_ends(const Outcome& outcome) {
 }
 
 TEST(Policies, ThatAreFairStarveNobody) {
-  for (const char* policy : {"ffs", "dprr", "rr", "cfs", "frs", "smith", "sim", "share"})
+  for (const char* policy : {"ffs", "dprr", "rr", "cfs", "frs", "sim", "share"})
     EXPECT_TRUE(victim_ends(flood(policy, 0))) << policy;
 }
 

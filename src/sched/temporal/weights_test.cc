@@ -44,7 +44,7 @@ Application endless(Time alone, std::uint32_t weight, std::uint32_t instances = 
 }
 
 const std::vector<std::string> kByTurns{"rr", "cfs", "dprr", "frs", "ffs"};
-const std::vector<std::string> kByWeight{"rr", "cfs", "dprr", "frs", "ffs", "smith", "share"};
+const std::vector<std::string> kByWeight{"rr", "cfs", "dprr", "frs", "ffs", "share"};
 
 /// Weights belong to programs, not to launches.
 TEST(Weights, AProgramWithShortLaunchesHasAsMuchAsOneWithLongOnes) {
