@@ -107,7 +107,6 @@ class ClientUsage:
     latency_us_log2: list[int] = field(default_factory=list)
     evict_us_log2: list[int] = field(default_factory=list)
     latency: list[Latency] = field(default_factory=list)
-    streams: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,10 @@ BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   effective_memory_max, latency_now))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
-BOOST_DESCRIBE_STRUCT(StreamJob, (), (stream, priority, state))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, shared_sms, common_sms,
   sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
-  latency_us_log2, evict_us_log2, latency, streams))
+  latency_us_log2, evict_us_log2, latency))
 BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, isolated, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
@@ -159,7 +158,6 @@ void read_members(Fields& fields, T& value) {
 GPUCTL_CODEC(Slice)
 GPUCTL_CODEC(Device)
 GPUCTL_CODEC(Latency)
-GPUCTL_CODEC(StreamJob)
 GPUCTL_CODEC(ClientUsage)
 GPUCTL_CODEC(Client)
 GPUCTL_CODEC(Kernel)

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
 /// Changes whenever a word moves or means something else. A flag or a word of `reserved` that gets a meaning changes
 /// nothing if the other side may ignore it and 0 means what was before. A client says at Attach which version it has;
 /// with any other than the daemon's it gets no page and runs without limits.
-inline constexpr std::uint32_t kStubVersion = 10;
+inline constexpr std::uint32_t kStubVersion = 11;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
 /// program that holds a grant attaches again sooner.
@@ -50,7 +50,7 @@ struct alignas(64) Grant {
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
   std::uint32_t time_slice_us;  ///< for its channel groups, where programs take turns; 0: leave them as they are
-  std::uint32_t jobs;           ///< what the client must report about launches (kNoJobs to kStreamsAreJobs), and turns
+  std::uint32_t jobs;           ///< what the client must report about launches (kNoJobs to kReportEachJob)
 };
 /// Grant::flags.
 /// The client must ask before it holds more memory (HoldMemory).
@@ -90,19 +90,6 @@ inline constexpr std::uint32_t kNoJobs = 0;
 inline constexpr std::uint32_t kReportJobs = 1;
 /// Also wake the daemon whenever another launch becomes the head, because other jobs wait.
 inline constexpr std::uint32_t kReportEachJob = 2;
-/// The part of Grant::jobs that is one of these three.
-inline constexpr std::uint32_t kReportMask = 0xff;
-/// Grant::jobs: each stream that has work is a job of its own. Keep stream_head() up to date too.
-inline constexpr std::uint32_t kStreamsAreJobs = 0x100;
-/// Streams of a client that are jobs of their own at the same time on a device. Each has a *place*, from 0 on. What
-/// else the client has there runs with whatever the client is granted.
-inline constexpr std::uint32_t kStreamPlaces = 5;
-/// Grant::jobs from here on: bit i says that the stream at place i has its turn. The client holds its other streams as
-/// long as one of those runs (libgpuslice/streams/stream_turns.h). 0: it holds none.
-inline constexpr std::uint32_t kTurnsShift = 16;
-constexpr std::uint32_t turns_of(std::uint32_t jobs) {
-  return jobs >> kTurnsShift & ((1u << kStreamPlaces) - 1);
-}
 static_assert(sizeof(Grant) == 64 && offsetof(Grant, polled) == 0 && offsetof(Grant, epoch) == 16);
 
 /// Grant::time_slice_us: the driver's own. Whether time slices can be set is found out all the same.
@@ -156,12 +143,8 @@ struct alignas(64) Head {
   std::uint32_t input_kib;  ///< to_kib() of the memory into which its parameters point; 0: not known
   /// 1: the launch is in original form, which cannot be evicted. Then `claimed` is 0 until it ends, and `per_sm` is 1.
   std::uint32_t original;
-  // Only for the head of a stream (stream_head()):
-  std::int16_t level;    ///< priority of the stream in its program: greater goes first
-  std::uint16_t begun;   ///< 1: it is known to run on the GPU
-  std::uint32_t stream;  ///< which of the program's streams it is, from 1; not used again
 };
-static_assert(sizeof(Head) == 64 && offsetof(Head, stream) == 60);
+static_assert(sizeof(Head) == 64 && offsetof(Head, original) == 52);
 
 /// client -> daemon: a launch that ended. Of launches in original form only some are reported, with times from events.
 struct alignas(64) Record {
@@ -267,13 +250,9 @@ struct Stub {
 };
 static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices + 2 * 4 * kMaxDevices);
 
-/// The client's own area: [kClientWordsOffset, kRecordsOffset). It begins with the heads of streams: a Head for each
-/// place (kStreamPlaces) of each device. The Needs of each device follow.
-inline constexpr std::size_t kClientWordsOffset = 8192;
-static_assert(sizeof(Stub) <= kClientWordsOffset);
-inline constexpr std::size_t kRecordsOffset = 16384;  ///< where Record[kRecords] begins
-inline constexpr std::size_t kNeedsOffset =
-    kClientWordsOffset + std::size_t{kMaxDevices} * kStreamPlaces * sizeof(Head);
+inline constexpr std::size_t kNeedsOffset = 8192;  ///< Needs[kMaxDevices]
+static_assert(sizeof(Stub) <= kNeedsOffset);
+inline constexpr std::size_t kRecordsOffset = 12288;  ///< where Record[kRecords] begins
 static_assert(kNeedsOffset + kMaxDevices * sizeof(Needs) <= kRecordsOffset);
 inline constexpr std::uint32_t kRecords = 256;
 inline constexpr std::size_t kLatencyOffset =

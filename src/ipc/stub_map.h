@@ -35,8 +35,6 @@ class StubMap {
   explicit operator bool() const noexcept { return stub_ != nullptr; }
   /// Daemon side: nobody uses the page any more. Its memory is given back, whoever still has the file.
   void give_back() noexcept;
-  /// The client's own area behind the stub, kRecordsOffset - kClientWordsOffset bytes.
-  std::byte* client_words() const noexcept { return reinterpret_cast<std::byte*>(stub_) + kClientWordsOffset; }
 
  private:
   friend struct NewStub;
@@ -88,12 +86,6 @@ bool read_versioned(const Versioned& shared, Read read) {
 /// Place `number % kRecords` of the ring of records.
 inline Record& record_at(Stub& stub, std::uint32_t number) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<std::byte*>(&stub) + kRecordsOffset)[number % kRecords];
-}
-
-/// The head of the stream at a place (kStreamPlaces) of a device, which is below kMaxDevices.
-inline Head& stream_head(Stub& stub, std::size_t device, std::uint32_t place) noexcept {
-  return reinterpret_cast<Head*>(reinterpret_cast<std::byte*>(&stub) +
-                                 kClientWordsOffset)[device * kStreamPlaces + place];
 }
 
 /// What the workers take on a device, which is below kMaxDevices.

@@ -64,13 +64,6 @@ struct Device {
   std::string mode;
 };
 
-/// A stream of a program that is a job of its own.
-struct StreamJob {
-  std::int64_t stream = 0;    ///< counts the program's streams in the order of their first launches, from 1
-  std::int64_t priority = 0;  ///< of the stream in its program: greater goes first
-  std::string state;          ///< as Client::state under a policy for jobs
-};
-
 struct ClientUsage {
   std::int64_t device = 0;
   std::int64_t granted = 0;
@@ -99,8 +92,7 @@ struct ClientUsage {
   double latency_us_last = 0;
   std::vector<std::int64_t> latency_us_log2;
   std::vector<std::int64_t> evict_us_log2;
-  std::vector<Latency> latency;    ///< lately and in all; empty: nothing was counted
-  std::vector<StreamJob> streams;  ///< those with work, where streams are jobs
+  std::vector<Latency> latency;  ///< lately and in all; empty: nothing was counted
 };
 
 struct Client {

@@ -4,18 +4,11 @@
 //   attach SLICE | attach-null           -> code                 slice SIZE    -> code path     (SIZE 0: a null buffer)
 //   hint PRIORITY                        -> code                 grant DEVICE  -> code capsm demand holding priority
 //   grant-null                           -> code                 text CODE     -> gpuslice_error_string's words
-//   init [PRIORITY [OTHER]]              -> "ok": cuInit, context and streams 0 and 1, of that priority or 0; OTHER is
-//                                        that of stream 1
+//   init                                 -> "ok": cuInit, context and streams 0 and 1
 //   critical STREAM ON                   -> code                 (before init: of no context)
-//   level STREAM LEVEL                   -> code: of gpuslice_stream_priority
-//   await STREAM OTHER                   -> "ok": what follows in STREAM waits on the GPU for what OTHER has now
-//   spin STREAM                          -> "ok": a kernel of one thread that waits for `go`
-//   go                                   -> "ok"
-//   opaque ON                            -> "ok": whether later launches are of a record that has no persistent form
 //   shared BYTES                         -> "ok": so much dynamic shared memory may launches of record have from now on
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
 //   launch-aside STREAM BLOCKS ITERATIONS  -> "ok" at once: the same, but another thread makes the launch call
-//   asides                               -> how many launch calls of launch-aside have returned
 //   graph STREAM BLOCKS ITERATIONS       -> "ok": the same in a graph
 //   capture STREAM MS                    -> code: of a capture into which nothing goes, of a mode in which other
 //                                        threads may end it
@@ -47,10 +40,8 @@ struct Stream {
 
 CUfunction kernel = nullptr;
 unsigned* over = nullptr;  // in host memory that kernels read
-unsigned* goes = nullptr;  // beside it: what `spin` waits for
 Stream streams[2];
 std::vector<std::thread> asides;  // threads that launch
-std::atomic<int> asides_returned{0};
 
 using Command = std::string (*)(std::istringstream& arguments);
 
@@ -88,71 +79,20 @@ std::string grant(std::istringstream& arguments) {
   return line.str();
 }
 
-std::string init(std::istringstream& arguments) {
-  int priority = 0;
-  arguments >> priority;  // none: 0
-  int other = priority;
-  if (int named = 0; arguments >> named) other = named;
+std::string init(std::istringstream&) {
   DRIVER_CHECK(cuInit(0));
   use_first_gpu();
   kernel = load_kernel(kRecordPtx, "record");
   void* word = nullptr;
-  DRIVER_CHECK(cuMemHostAlloc(&word, 2 * sizeof *over, CU_MEMHOSTALLOC_DEVICEMAP));
+  DRIVER_CHECK(cuMemHostAlloc(&word, sizeof *over, CU_MEMHOSTALLOC_DEVICEMAP));
   over = static_cast<unsigned*>(word);
-  goes = over + 1;
-  *goes = 0;
-  for (Stream& stream : streams)
-    DRIVER_CHECK(
-        cuStreamCreateWithPriority(&stream.handle, CU_STREAM_NON_BLOCKING, &stream == streams ? priority : other));
+  for (Stream& stream : streams) DRIVER_CHECK(cuStreamCreate(&stream.handle, CU_STREAM_NON_BLOCKING));
   return "ok";
 }
 
 std::string critical(std::istringstream& arguments) {
   const Stream& stream = next_stream(arguments);
   return std::to_string(gpuslice_stream_latency_critical(stream.handle, next<int>(arguments)));
-}
-
-std::string level(std::istringstream& arguments) {
-  const Stream& stream = next_stream(arguments);
-  return std::to_string(gpuslice_stream_priority(stream.handle, next<int>(arguments)));
-}
-
-std::string await(std::istringstream& arguments) {
-  const Stream& stream = next_stream(arguments);
-  const Stream& other = next_stream(arguments);
-  CUevent event = nullptr;
-  DRIVER_CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-  DRIVER_CHECK(cuEventRecord(event, other.handle));
-  DRIVER_CHECK(cuStreamWaitEvent(stream.handle, event, 0));
-  DRIVER_CHECK(cuEventDestroy(event));
-  return "ok";
-}
-
-std::string spin(std::istringstream& arguments) {
-  static CUfunction wait_for = load_kernel(kWaitForPtx, "wait_for");
-  const Stream& stream = next_stream(arguments);
-  CUdeviceptr word = 0;
-  DRIVER_CHECK(cuMemHostGetDevicePointer(&word, goes, 0));
-  void* parameters[] = {&word};
-  DRIVER_CHECK(cuLaunchKernel(wait_for, 1, 1, 1, 1, 1, 1, 0, stream.handle, parameters, nullptr));
-  return "ok";
-}
-
-std::string go(std::istringstream&) {
-  std::atomic_ref(*goes).store(1);
-  return "ok";
-}
-
-/// A kernel that asks for its grid's number is not rewritten.
-std::string opaque(std::istringstream& arguments) {
-  static const CUfunction rewritten = kernel, original = [] {
-    std::string text = kRecordPtx;
-    const std::string first = "mov.u32 %r1, %tid.x;";
-    text.replace(text.find(first), first.size(), "mov.u64 %rd5, %gridid; " + first);
-    return load_kernel(text.c_str(), "record");
-  }();
-  kernel = next<int>(arguments) != 0 ? original : rewritten;
-  return "ok";
 }
 
 std::string shared(std::istringstream& arguments) {
@@ -179,7 +119,6 @@ std::string launch_record(std::istringstream& arguments, How how) {
           use_first_gpu();
           void* parameters[] = {&records, &word, &iterations};
           DRIVER_CHECK(cuLaunchKernel(kernel, blocks, 1, 1, kThreads, 1, 1, 0, handle, parameters, nullptr));
-          ++asides_returned;
         });
     return "ok";
   }
@@ -250,15 +189,9 @@ const std::map<std::string, Command> kCommands = {
     {"text", [](std::istringstream& arguments) { return std::string(gpuslice_error_string(next<int>(arguments))); }},
     {"init", init},
     {"critical", critical},
-    {"level", level},
-    {"await", await},
-    {"spin", spin},
-    {"go", go},
-    {"opaque", opaque},
     {"shared", shared},
     {"launch", launch},
     {"launch-aside", launch_aside},
-    {"asides", [](std::istringstream&) { return std::to_string(asides_returned.load()); }},
     {"graph", graph},
     {"capture", capture},
     {"finish", finish},

@@ -53,15 +53,6 @@ std::string mode_text(const ipc::Client& client, const ipc::ClientUsage& usage) 
   return printable(usage.mode) + (client.isolated.value_or(false) ? ", isolated" : "");
 }
 
-std::string state_text(const ipc::Client& client, const ipc::ClientUsage& usage) {
-  std::string numbers;
-  std::size_t count = 0;
-  for (const ipc::StreamJob& job : usage.streams)
-    if (job.state == client.state) numbers.append(count++ > 0 ? ", " : "").append(std::to_string(job.stream));
-  if (count == 0) return printable(client.state);
-  return printable(client.state) + (count == 1 ? " (stream " : " (streams ") + numbers + ")";
-}
-
 std::vector<std::string> in_force_lines(const ipc::Client& client, const std::string& ruling) {
   std::vector<std::string> lines;
   for (const ipc::ClientUsage& u : client.usage) {
@@ -84,9 +75,6 @@ std::vector<std::string> in_force_lines(const ipc::Client& client, const std::st
 std::vector<std::string> turn_lines(const ipc::Client& client) {
   std::vector<std::string> lines;
   for (const ipc::ClientUsage& u : client.usage) {
-    for (const ipc::StreamJob& job : u.streams)
-      lines.push_back("stream " + std::to_string(job.stream) + " on GPU " + std::to_string(u.device) + ": " +
-                      printable(job.state) + ", priority " + std::to_string(job.priority) + " in its program");
     const std::string gpu = "turns on GPU " + std::to_string(u.device) + ": ";
     if (u.time_slice == "in force")
       lines.push_back(gpu + std::to_string(u.time_slice_us) + " us, then others' (time slice of its " +

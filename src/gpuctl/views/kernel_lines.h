@@ -19,10 +19,8 @@ std::vector<std::string> turn_lines(const ipc::Client& client);
 
 /// How many SMs it is granted, and which part of each that is if it shares them.
 std::string granted_text(const ipc::ClientUsage& usage);
-/// The program's state, and where streams are jobs which of its streams on this GPU have it: "running (stream 2)".
 /// The mode of its kernels, and whether it is isolated.
 std::string mode_text(const ipc::Client& client, const ipc::ClientUsage& usage);
-std::string state_text(const ipc::Client& client, const ipc::ClientUsage& usage);
 
 /// The output of `explain`: one line for each kernel, the most launched first. If `client` shares the SMs of one GPU,
 /// it says how many workers of those that fit its grant leaves on an SM, where they are whole ones.

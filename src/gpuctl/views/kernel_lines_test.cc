@@ -48,21 +48,6 @@ TEST(KernelLines, AGrantOfCapacityIsAPartOfEachSm) {
   EXPECT_EQ(granted_text(usage), "33 (25 % of each)");
 }
 
-TEST(KernelLines, AStateNamesTheStreamsThatHaveIt) {
-  ipc::Client client;
-  client.state = "running";
-  ipc::ClientUsage usage;
-  EXPECT_EQ(state_text(client, usage), "running");
-  usage.streams = {{2, 5, "running"}, {1, -1, "evicted"}};
-  EXPECT_EQ(state_text(client, usage), "running (stream 2)");
-  usage.streams.push_back({4, 0, "running"});
-  EXPECT_EQ(state_text(client, usage), "running (streams 2, 4)");
-  client.state = "silent";
-  EXPECT_EQ(state_text(client, usage), "silent");
-  client.usage = {usage};
-  EXPECT_EQ(turn_lines(client)[1], "stream 1 on GPU 0: evicted, priority -1 in its program");
-}
-
 TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   ipc::Client client;
   EXPECT_EQ(in_force_lines(client), Lines{});

@@ -52,7 +52,7 @@ bool TopClient::holds_counted() const {
 
 std::string TopClient::state() const {
   if (usage == nullptr) return client->state;
-  if (!launches_per_s || (client->state != "idle" && client->state != "running")) return state_text(*client, *usage);
+  if (!launches_per_s || (client->state != "idle" && client->state != "running")) return printable(client->state);
   return *launches_per_s > 0 || busy || usage->outstanding > 0 ? "running" : "idle";
 }
 

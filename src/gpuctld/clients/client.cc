@@ -230,8 +230,7 @@ void Client::write_terms(std::size_t index, const Terms& terms) {
   ipc::Grant& grant = stub_->grant[index];
   if (slot.epoch != 0 && terms == slot.terms) return;
   slot.unannounced |= terms.priority != slot.terms.priority || terms.band != slot.terms.band ||
-                      terms.time_slice_us != slot.terms.time_slice_us ||
-                      (terms.jobs & ~ipc::kReportMask) != (slot.terms.jobs & ~ipc::kReportMask);
+                      terms.time_slice_us != slot.terms.time_slice_us;
   if (!terms.memory_max) slot.promised = 0;
   slot.terms = terms;
   ipc::store(grant.priority, terms.priority);

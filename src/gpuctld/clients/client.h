@@ -99,10 +99,6 @@ class Client {
   /// The launch that the client reports as its oldest, bounded to what is possible; empty if there is none or it is
   /// being written.
   std::optional<ipc::Head> head(std::size_t slot, std::uint64_t now_ns) const;
-  /// The same of the stream at a place (ipc::kStreamPlaces), for a client whose streams are jobs.
-  std::optional<ipc::Head> stream_head(std::size_t slot, std::uint32_t place, std::uint64_t now_ns) const;
-  /// Whether the client reports a launch of any place there.
-  bool reports_streams(std::size_t slot) const;
   /// Appends the launches that ended since the last call to `records`: at most ipc::kRecords. Their times are not
   /// checked.
   void take_records(std::vector<ipc::Record>& records);

@@ -29,9 +29,6 @@ std::optional<ipc::Head> read_head(const ipc::Head& shared, std::uint64_t now_ns
     copy.input_kib = ipc::load(shared.input_kib);
     copy.task_ns = std::min(ipc::load(shared.task_ns), kLongestTaskNs);
     copy.original = ipc::load(shared.original) == 1 ? 1 : 0;
-    copy.level = ipc::load(shared.level);
-    copy.begun = ipc::load(shared.begun) == 1 ? 1 : 0;
-    copy.stream = ipc::load(shared.stream);
   });
   if (!whole || copy.launch == 0) return std::nullopt;
   return copy;
@@ -42,18 +39,6 @@ std::optional<ipc::Head> read_head(const ipc::Head& shared, std::uint64_t now_ns
 std::optional<ipc::Head> Client::head(std::size_t index, std::uint64_t now_ns) const {
   if (slots_[index].faulted || silent()) return std::nullopt;
   return read_head(stub_->head[index], now_ns);
-}
-
-std::optional<ipc::Head> Client::stream_head(std::size_t index, std::uint32_t place, std::uint64_t now_ns) const {
-  if (slots_[index].faulted || silent()) return std::nullopt;
-  return read_head(ipc::stream_head(*stub_.get(), index, place), now_ns);
-}
-
-bool Client::reports_streams(std::size_t index) const {
-  if (slots_[index].faulted || silent()) return false;
-  for (std::uint32_t place = 0; place < ipc::kStreamPlaces; ++place)
-    if (ipc::load(ipc::stream_head(*stub_.get(), index, place).launch) != 0) return true;
-  return false;
 }
 
 void Client::take_records(std::vector<ipc::Record>& records) {

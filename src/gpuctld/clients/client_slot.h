@@ -21,8 +21,7 @@ namespace gpuctl::daemon {
 
 class JobQueue;
 
-/// What a policy for jobs schedules for a client on a device: the client's oldest outstanding launch, or that of one of
-/// its streams.
+/// What a policy for jobs schedules for a client on a device: the client's oldest outstanding launch.
 struct ClientJob {
   std::uint64_t id = 0;                  ///< of the job; 0: nothing is outstanding
   std::uint64_t launch = 0;              ///< ipc::Head::launch
@@ -35,8 +34,6 @@ struct ClientJob {
   bool tail = false;                     ///< all its block-tasks are claimed: it runs to its end even without a grant
   bool original = false;                 ///< ipc::Head::original: its progress is not known
   bool known = true;                     ///< there is a prediction for its kernel
-  std::int16_t level = 0;                ///< ipc::Head::level
-  std::uint32_t stream = 0;              ///< ipc::Head::stream
   bool operator==(const ClientJob&) const = default;
 };
 
@@ -113,10 +110,9 @@ struct WrittenGrant {
 
 /// A client's place under a policy for jobs.
 struct PlaceInQueue {
-  JobQueue* queue = nullptr;                              ///< in which it takes turns; null: no policy for jobs
-  ClientJob job;                                          ///< of the client as a whole
-  std::array<ClientJob, ipc::kStreamPlaces> stream_jobs;  ///< where streams are jobs, by place
-  std::uint32_t admitted = ipc::kUnlimited;               ///< the most CapSM that its policy for jobs lets it have
+  JobQueue* queue = nullptr;  ///< in which it takes turns; null: no policy for jobs
+  ClientJob job;
+  std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
   /// The fewest CapSM that it is to have while it has work, which may be more than this work fills; 0: what it fills.
   std::uint32_t spread = 0;
   std::uint32_t wanted_jobs = ipc::kNoJobs;  ///< Terms::jobs, as decided

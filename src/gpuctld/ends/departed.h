@@ -24,7 +24,7 @@
 namespace gpuctl::daemon {
 
 /// How many pages are kept of one process, of one user, and of all. They bound what programs that attach again and
-/// again cost: a page takes up to 60 KiB. The oldest page of the process or the user is given back, or of all, with its
+/// again cost: a page takes up to 56 KiB. The oldest page of the process or the user is given back, or of all, with its
 /// grants open: kernels that were launched before the process attached again may still read there.
 inline constexpr std::size_t kMaxDepartedOfProcess = 16, kMaxDepartedOfUser = 128, kMaxDeparted = 512;
 

@@ -3,11 +3,11 @@
 // the most that the device's allocator may give each client (Client::Slot::admitted). So SMs change hands as under
 // `share`: no client gets them before the client that had them has left.
 //
-// A client is one job on a device: its oldest outstanding launch. Under a policy with the option `streams` each of its
-// streams that has work is one (job_seat.h). The next launch is another job of the same owner. A launch in original
-// form cannot be evicted; without a grant its client starts no other. A job has unknown length if the client has demand
-// but reports no launch, or if it is a launch in original form of a kernel that was never timed. While no client has
-// anything outstanding, the one that ran last keeps the device, so that its next launch needs no decision.
+// A client is one job on a device: its oldest outstanding launch. The next launch is another job of the same owner. A
+// launch in original form cannot be evicted; without a grant its client starts no other. A job has unknown length if
+// the client has demand but reports no launch, or if it is a launch in original form of a kernel that was never timed.
+// While no client has anything outstanding, the one that ran last keeps the device, so that its next launch needs no
+// decision.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "gpuctld/clients/client.h"
-#include "gpuctld/jobs/job_seat.h"
 #include "gpuctld/jobs/kernel_knowledge.h"
 #include "sched/effective/weight_parts.h"
 #include "sched/temporal/scheduler.h"
@@ -37,6 +36,9 @@ class JobQueue {
     Client* client;
     std::size_t slot;
     std::int32_t priority;
+
+    ClientSlot& at() const { return client->slots()[slot]; }
+    ClientJob& job() const { return at().job; }
   };
 
   /// `policy`: "name:option=value", already checked. `capacity`: the most that the slice may have; `sms`: the device's.
@@ -62,43 +64,34 @@ class JobQueue {
   /// The latest time to call update(), CLOCK_MONOTONIC; UINT64_MAX: no hurry.
   std::uint64_t again_ns() const { return again_ns_; }
 
-  /// "waiting", "evicted", "to-run", "running" or "to-evict"; "idle" without a job. Of several jobs that of the
-  /// furthest.
+  /// "waiting", "evicted", "to-run", "running" or "to-evict"; "idle" without a job.
   std::string_view state(const Client::Slot& slot) const;
-  /// The state of one job of a member.
-  std::string_view state(const ClientJob& job) const { return shown_state(scheduler_.find(job.id)); }
 
  private:
   std::unique_ptr<sched::JobPolicy> make_policy() const;
   sched::Footprint footprint_of(sched::JobId job) const;
   struct New {
-    JobSeat seat;
+    Member member;
     std::optional<ipc::Head> head;
     sched::Time arrived;
   };
-  void seat_members();
   void leave(ClientJob& job, sched::Time now);
-  void leave_all(const Member& member, sched::Time now);
-  void look_at(const JobSeat& seat, std::uint64_t now_ns);
+  void look_at(const Member& member, std::uint64_t now_ns);
   void arrive(const New& job);
-  void follow(const JobSeat& seat, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
-  void follow_progress(const JobSeat& seat, const sched::Job& job, std::uint64_t now_ns);
-  bool at_work(const JobSeat& seat, const sched::Job& job, std::uint64_t now_ns) const;
+  void follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  void follow_progress(const Member& member, const sched::Job& job, std::uint64_t now_ns);
+  bool at_work(const Member& member, const sched::Job& job, std::uint64_t now_ns) const;
   bool start_those_at_work(std::uint64_t now_ns);
   void weigh();
-  void order_streams();
   bool admit();
-  SharedPart part_of(const Member& member, const sched::Job* longest, sched::CapSM left) const;
 
   std::string policy_;
-  bool by_stream_;  ///< sched::schedules_streams(policy_)
   std::uint32_t sms_;
   std::optional<sched::SmLimits> sm_;  ///< Client::Slot::sm of the members
   KernelKnowledge& knowledge_;
   sched::Scheduler scheduler_;
   std::uint64_t& next_id_;
   std::vector<Member> members_;
-  std::vector<JobSeat> seats_;  ///< of the members
   std::span<const sched::NodeInput> nodes_;
   sched::WeightParts parts_;
   std::vector<std::uint32_t> jobs_in_;  ///< scratch of weigh(): by node
@@ -110,8 +103,6 @@ class JobQueue {
   std::uint64_t again_ns_ = UINT64_MAX;
 };
 
-/// The slot's streams that are jobs.
-std::vector<ipc::StreamJob> stream_jobs(const Client::Slot& slot);
 /// state() of the slot's queue; "" if it takes no turns.
 std::string_view job_state(const Client::Slot& slot);
 /// The state on the last of the client's devices that has one.

@@ -19,31 +19,30 @@ namespace {
 constexpr std::uint64_t kUnknownLaunch = UINT64_MAX;
 }  // namespace
 
-/// Finds whether the seat's job is over and another one is there.
-void JobQueue::look_at(const JobSeat& seat, std::uint64_t now_ns) {
-  ClientJob& job = seat.job();
-  const std::optional<ipc::Head> head = seat.head(by_stream_, now_ns);
-  const bool unknown =
-      !head && !seat.is_stream() && seat.at().demand != 0 && !(by_stream_ && seat.client->reports_streams(seat.slot));
+/// Finds whether the member's job is over and another one is there.
+void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
+  ClientJob& job = member.job();
+  const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
+  const bool unknown = !head && member.at().demand != 0;
   const std::uint64_t launch = head ? head->launch : unknown ? kUnknownLaunch : 0;
   if (job.launch == launch) return;
   const bool was_idle = job.id == 0;
   leave(job, instant(now_ns));
   // A launch that waited behind an earlier one of the same client arrives when that one is over.
-  if (launch != 0) new_.push_back({seat, head, instant(head && was_idle ? head->issued_ns : now_ns)});
+  if (launch != 0) new_.push_back({member, head, instant(head && was_idle ? head->issued_ns : now_ns)});
 }
 
 void JobQueue::arrive(const New& arrived) {
-  const JobSeat& seat = arrived.seat;
-  ClientJob& job = seat.job();
-  const std::uint32_t uid = seat.client->identity().uid;
+  const Member& member = arrived.member;
+  ClientJob& job = member.job();
+  const std::uint32_t uid = member.client->identity().uid;
   job = {.id = ++next_id_,
          .launch = arrived.head ? arrived.head->launch : kUnknownLaunch,
-         .inherits = seat.at().written > 0 && seat.in_turn()};
+         .inherits = member.at().written > 0};
   sched::Arrival arrival{.id = job.id,
-                         .owner = seat.owner(arrived.head),
+                         .owner = reinterpret_cast<std::uintptr_t>(member.client),
                          .kernel = KernelKnowledge::kNoId,
-                         .priority = seat.priority,
+                         .priority = member.priority,
                          .need = CapSM{sms_},
                          .predicted = kUnknownDuration,
                          .eviction = kUnknownEviction};
@@ -57,38 +56,34 @@ void JobQueue::arrive(const New& arrived) {
     arrival.predicted = knowledge_.predict(uid, *head, sms_);
     arrival.eviction = knowledge_.eviction(uid, head->kernel);
   }
-  if (arrived.head) {
-    job.unclaimed = arrival.predicted;
-    if (seat.is_stream()) job.level = arrived.head->level, job.stream = arrived.head->stream;
-  }
+  if (arrived.head) job.unclaimed = arrival.predicted;
   scheduler_.arrive(arrival, arrived.arrived);
   anything_new_ = true;
 }
 
 /// Tells the scheduler whether its decisions took hold, and how far the job is.
-void JobQueue::follow(const JobSeat& seat, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
-  const Client::Slot& slot = seat.at();
-  ClientJob& own = seat.job();
+void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns) {
+  const Client::Slot& slot = member.at();
+  ClientJob& own = member.job();
   const sched::Job* job = scheduler_.find(own.id);
   if (job == nullptr) return;
   const Time now = instant(now_ns);
-  const bool granted = slot.written != 0 && seat.in_turn();
-  if (!granted) own.given_ns = 0, own.inherits = false;
-  if (job->state == JobState::to_run && at_work(seat, *job, now_ns)) {
+  if (slot.written == 0) own.given_ns = 0, own.inherits = false;
+  if (job->state == JobState::to_run && at_work(member, *job, now_ns)) {
     scheduler_.started(job->id, now);
     anything_new_ = true;
   }
   const bool client_has_left =
-      slot.written == 0 && (!slot.held.pending() || seat.client->overdue(seat.slot, deadline, now_ns));
-  if (job->state == JobState::to_evict && (client_has_left || !seat.in_turn())) {
+      slot.written == 0 && (!slot.held.pending() || member.client->overdue(member.slot, deadline, now_ns));
+  if (job->state == JobState::to_evict && client_has_left) {
     scheduler_.evicted(job->id, now);
     anything_new_ = true;
   }
-  follow_progress(seat, *job, now_ns);
+  follow_progress(member, *job, now_ns);
 }
 
-void JobQueue::follow_progress(const JobSeat& seat, const sched::Job& job, std::uint64_t now_ns) {
-  ClientJob& own = seat.job();
+void JobQueue::follow_progress(const Member& member, const sched::Job& job, std::uint64_t now_ns) {
+  ClientJob& own = member.job();
   const Time now = instant(now_ns);
   if (job.state == JobState::running && own.seen_ns != 0) {
     const std::uint32_t usable = std::min(job.need.count, sms_);
@@ -103,7 +98,7 @@ void JobQueue::follow_progress(const JobSeat& seat, const sched::Job& job, std::
     if (own.known) scheduler_.observe(job.id, std::chrono::abs(job.predicted - own.ran), now);
     return;
   }
-  const std::optional<ipc::Head> head = seat.head(by_stream_, now_ns);
+  const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
   if (!head || head->launch != own.launch || head->claimed <= own.claimed) {
     // Time alone finishes no block-task. A launch whose workers do not progress would seem to be over, and would get
     // even fewer SMs. A claim that is only late should not change all grants, so this waits until nothing would be
@@ -115,7 +110,7 @@ void JobQueue::follow_progress(const JobSeat& seat, const sched::Job& job, std::
   own.unclaimed = sched::corrected_remaining(job.predicted, own.ran, head->claimed, head->total);
   scheduler_.observe(job.id, own.unclaimed, now);
   // Launches that wait behind this one go on with its grant.
-  if (head->claimed < head->total || seat.at().outstanding > 1) return;
+  if (head->claimed < head->total || member.at().outstanding > 1) return;
   own.tail = true;
   scheduler_.tail(job.id, now);
   anything_new_ = true;
@@ -123,10 +118,10 @@ void JobQueue::follow_progress(const JobSeat& seat, const sched::Job& job, std::
 
 /// A time slice counts from when the job's workers are there, not from when the client is told, because the client must
 /// launch them first. A client that had a grant when the launch was issued launched its workers with it.
-bool JobQueue::at_work(const JobSeat& seat, const sched::Job& job, std::uint64_t now_ns) const {
-  const Client::Slot& slot = seat.at();
-  ClientJob& own = seat.job();
-  if (slot.written == 0 || !seat.in_turn()) return false;
+bool JobQueue::at_work(const Member& member, const sched::Job& job, std::uint64_t now_ns) const {
+  const Client::Slot& slot = member.at();
+  ClientJob& own = member.job();
+  if (slot.written == 0) return false;
   if (own.given_ns == 0) own.given_ns = now_ns;
   if (own.inherits || own.launch == kUnknownLaunch || own.original || now_ns - own.given_ns >= kComesWithinNs)
     return true;
@@ -136,9 +131,9 @@ bool JobQueue::at_work(const JobSeat& seat, const sched::Job& job, std::uint64_t
 /// Reports jobs as started that the latest decision allowed to run and that are at work already. True if there is one.
 bool JobQueue::start_those_at_work(std::uint64_t now_ns) {
   bool any = false;
-  for (const JobSeat& seat : seats_) {
-    const sched::Job* job = scheduler_.find(seat.job().id);
-    if (job == nullptr || job->state != JobState::to_run || !at_work(seat, *job, now_ns)) continue;
+  for (const Member& member : members_) {
+    const sched::Job* job = scheduler_.find(member.job().id);
+    if (job == nullptr || job->state != JobState::to_run || !at_work(member, *job, now_ns)) continue;
     scheduler_.started(job->id, instant(now_ns));
     any = true;
   }

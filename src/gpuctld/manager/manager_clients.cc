@@ -354,9 +354,6 @@ bool Manager::may_look_into(std::uint32_t uid, const std::string& slice, const s
 /// Names its devices by the driver's index, whichever of them are managed.
 ipc::Client Manager::describe_client(const Client& client, const sched::Caller& viewer) const {
   ipc::Client result = client.describe(job_state(client));
-  auto shown = result.usage.begin();
-  for (const Client::Slot& slot : client.slots())
-    if (slot.device >= 0) shown++->streams = stream_jobs(slot);
   if (!may_look_into(client.identity().uid, client.slice(), viewer)) result.command.clear();
   for (ipc::ClientUsage& usage : result.usage)
     usage.device = scheduler_.devices()[static_cast<std::size_t>(usage.device)].index;

@@ -24,7 +24,6 @@ void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   Client::Slot& slot = client.slots()[index];
   slot.queue = nullptr;
   slot.job = {};
-  slot.stream_jobs = {};
   slot.admitted = ipc::kUnlimited;
   slot.spread = 0;
   slot.wanted_jobs = wanted_jobs;
@@ -46,9 +45,8 @@ struct Ruled {
 
   /// Whether the GPU's own priorities do what the policy asks for when the programs run on it together. Then no kernel
   /// has to give SMs back: blocks of the job that comes first get in between those of the others.
-  bool left_to_gpu(const std::string& text, const sched::JobPolicy& policy) const {
-    // The order of a program's own streams is not in these levels.
-    if (levels.size() != members.size() || in_force || sched::schedules_streams(text)) return false;
+  bool left_to_gpu(const sched::JobPolicy& policy) const {
+    if (levels.size() != members.size() || in_force) return false;
     std::uint32_t free_from = 0;  // by the levels of a GPU that has ipc::kBandsApart
     for (const auto& [priority, band] : levels) {
       if (band.rank * ipc::kBandsApart / band.count < free_from) return false;
@@ -96,7 +94,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
           !queue.by_turns && made->tries_gpu() && queue.members.size() > 1 && !queue.in_force && !recorder_.wanted();
       if (tries) tried_[device].insert(tried_before.extract(path));
       const bool left =
-          tries ? tried_[device][path].left_to_gpu(queue.members) : !queue.by_turns && queue.left_to_gpu(policy, *made);
+          tries ? tried_[device][path].left_to_gpu(queue.members) : !queue.by_turns && queue.left_to_gpu(*made);
       if (left)
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
       for (const JobQueue::Member& member : queue.members) member.client->slots()[member.slot].tried = tries;

@@ -26,24 +26,7 @@ inline sched::SliceTree tree_with(const std::string& policy) {
 struct FakeJob : FakeProgram {
   using FakeProgram::FakeProgram;
   void head(std::uint64_t launch, std::uint32_t blocks = 132, std::uint32_t task_us = 1000) {
-    write(stub->head[0], launch, blocks, task_us);
-    demand(launch == 0 ? 0 : std::min(blocks, 132u));
-  }
-  /// The oldest launch of the stream at a place, or none (0). The demand stays.
-  void stream_head(std::uint32_t place, std::uint64_t launch, std::int16_t level = 0, std::uint32_t blocks = 132,
-                   std::uint32_t task_us = 1000) {
-    ipc::Head& head = ipc::stream_head(*stub.get(), 0, place);
-    head.level = level;
-    head.stream = place + 1;
-    write(head, launch, blocks, task_us);
-  }
-  /// The places that have their turn, as bits.
-  std::uint32_t turns() const { return ipc::turns_of(ipc::load(stub->grant[0].jobs)); }
-  std::uint64_t kernel = 7;
-  std::string_view state() const { return job_state(client->slots()[0]); }
-
- private:
-  void write(ipc::Head& head, std::uint64_t launch, std::uint32_t blocks, std::uint32_t task_us) const {
+    ipc::Head& head = stub->head[0];
     ipc::store(head.version, head.version + 1);
     head.launch = launch;
     head.kernel = kernel;
@@ -54,7 +37,10 @@ struct FakeJob : FakeProgram {
     head.per_sm = 1;
     head.task_ns = task_us * 1000;
     ipc::store(head.version, head.version + 1);
+    demand(launch == 0 ? 0 : std::min(blocks, 132u));
   }
+  std::uint64_t kernel = 7;
+  std::string_view state() const { return job_state(client->slots()[0]); }
 };
 
 /// Says that a launch of the client's kernel ended.

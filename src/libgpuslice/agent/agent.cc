@@ -140,7 +140,6 @@ void Agent::look() {
   {
     std::lock_guard lock(context_.book.mutex());
     const std::uint64_t now = monotonic_ns();
-    context_.hold_streams(now);
     if (completions_.look(top_ups_.none_runs(), now)) naps_.note_work(now);
     evictions_.look(epoch_seen);
     top_ups_.tell_if_sent();

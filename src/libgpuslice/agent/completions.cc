@@ -54,7 +54,7 @@ void Completions::count(const Launch& launch, std::uint64_t now_ns) {
   add<std::uint64_t>(out->block_tasks, launch.args.tasks);
   ipc::store(out->latency_ns_last, latency_ns);
   count_in(out->latency_us_log2, latency_ns);
-  if (context_.view.jobs() != ipc::kNoJobs && !launch.measured.held)
+  if (context_.view.jobs() != ipc::kNoJobs)
     record(context_.view, launch, host, times_.clock_offset(),
            stretch.sms == context_.view.sms() ? stretch.from_ns : 0);
 }

@@ -18,7 +18,6 @@
 #include "libgpuslice/base/stage.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/launch/may_load.h"
-#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
@@ -166,7 +165,6 @@ std::vector<Context*> take_out(CUcontext handle) {
   WaitingStreams::get().forget(handle);
   Captures::get().forget(handle);
   StreamPriorities::get().forget(handle);
-  StreamLevels::get().forget(handle);
   {
     Registry& all = *registry();
     std::lock_guard lock(all.mutex);

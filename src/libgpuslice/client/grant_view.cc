@@ -32,15 +32,7 @@ std::uint32_t GrantView::reserve() const {
 }
 
 std::uint32_t GrantView::jobs() const {
-  return grant() ? ipc::load(grant()->jobs) & ipc::kReportMask : ipc::kNoJobs;
-}
-
-bool GrantView::streams_are_jobs() const {
-  return grant() && (ipc::load(grant()->jobs) & ipc::kStreamsAreJobs) != 0;
-}
-
-std::uint32_t GrantView::turns() const {
-  return grant() ? ipc::turns_of(ipc::load(grant()->jobs)) : 0;
+  return grant() ? ipc::load(grant()->jobs) : ipc::kNoJobs;
 }
 
 bool GrantView::alone() const {

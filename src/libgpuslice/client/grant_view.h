@@ -26,10 +26,6 @@ class GrantView {
   std::uint32_t reserve() const;
   /// kNoJobs, kReportJobs or kReportEachJob; kNoJobs without a daemon.
   std::uint32_t jobs() const;
-  /// Whether each stream with work is a job of its own (ipc::kStreamsAreJobs).
-  bool streams_are_jobs() const;
-  /// The places of streams that have their turn, as bits (ipc::turns_of()).
-  std::uint32_t turns() const;
   /// Whether its SMs may be lent to others until it reports that it has work.
   bool tells_work() const;
   /// Whether no other client is on the GPU, so that it may have all SMs.

@@ -8,7 +8,6 @@
 #include "libgpuslice/base/nothrow.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/interpose/hooks.h"
-#include "libgpuslice/streams/stream_levels.h"
 
 using gpuslice::Client;
 using gpuslice::nothrow;
@@ -86,16 +85,6 @@ GPUSLICE_API int gpuslice_stream_latency_critical(void* stream, int on) {
         gpuslice::Context* context = gpuslice::Contexts::current();
         if (!context) return GPUSLICE_ERROR_NOT_ATTACHED;
         context->set_latency_critical(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), on != 0);
-        return GPUSLICE_OK;
-      },
-      GPUSLICE_ERROR_NO_MEMORY);
-}
-
-GPUSLICE_API int gpuslice_stream_priority(void* stream, int level) {
-  if (level < -gpuslice::StreamLevels::kMost || level > gpuslice::StreamLevels::kMost) return GPUSLICE_ERROR_INVALID;
-  return nothrow(
-      [&]() -> int {
-        gpuslice::StreamLevels::get().ask(gpuslice::explicit_stream(static_cast<CUstream>(stream), false), level);
         return GPUSLICE_OK;
       },
       GPUSLICE_ERROR_NO_MEMORY);

@@ -25,7 +25,6 @@
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/modules/modules.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 #include "libgpuslice/timeslice/channels.h"
@@ -61,7 +60,6 @@ void start_over_in_child() {
   Client::get().forget_after_fork();
   Activity::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
-  StreamLevels::get().forget_after_fork();
   forget_open_lanes_after_fork();
   forget_series_after_fork();
   Kernels::get().forget_after_fork();

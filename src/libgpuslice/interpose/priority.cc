@@ -5,7 +5,6 @@
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
 
 namespace gpuslice {
@@ -18,7 +17,6 @@ CUresult make_stream(CUstream* stream, int own, Call call) {
   const CUresult result = call();
   if (result != CUDA_SUCCESS || !Client::get().wanted()) return result;
   StreamPriorities::get().made(*stream, own);
-  StreamLevels::get().made(*stream, own);
   return result;
 }
 
@@ -51,7 +49,6 @@ CUresult set_attribute(CUstream stream, CUstreamAttrID id, const CUstreamAttrVal
     const CUresult result = driver().cuStreamSetAttribute(stream, id, &ours);
     if (result != CUDA_SUCCESS) return result;
     StreamPriorities::get().made(stream, value->priority);
-    StreamLevels::get().changed(stream, value->priority);
     return result;
   });
 }
@@ -64,7 +61,6 @@ CUresult copy_attributes(CUstream to, CUstream from) {
     const CUresult result = driver().cuStreamCopyAttributes(to, from);
     if (result != CUDA_SUCCESS) return result;
     StreamPriorities::get().copied(to, from);
-    StreamLevels::get().copied(to, from);
     return result;
   });
 }

@@ -11,7 +11,6 @@
 #include "libgpuslice/interpose/hooks.h"
 #include "libgpuslice/interpose/joining_functions.h"
 #include "libgpuslice/streams/joining.h"
-#include "libgpuslice/streams/stream_levels.h"
 #include "libgpuslice/streams/stream_priority.h"
 #include "libgpuslice/streams/waiting_streams.h"
 
@@ -72,7 +71,6 @@ CUresult destroy(CUstream stream, CUresult(CUDAAPI* function)(CUstream)) {
     join_before(stream);
     for (Context* context : Contexts::all()) context->stream_destroyed(stream);
     StreamPriorities::get().destroyed(stream);
-    StreamLevels::get().destroyed(stream);
     WaitingStreams::get().destroyed(stream);
     Captures::get().destroyed(stream);
     burst_stream_destroyed(stream);

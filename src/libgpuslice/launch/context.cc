@@ -87,12 +87,6 @@ void Context::at_gate(Waiting& one) {
   state_.usage.publish();
 }
 
-bool Context::gated(const StreamKey& stream) {
-  std::lock_guard lock(state_.book.mutex());
-  state_.hold_streams(monotonic_ns());
-  return state_.stream_jobs.gated(stream);
-}
-
 void Context::past_gate(Waiting& one) {
   std::lock_guard lock(state_.book.mutex());
   state_.opaque_work.leave_gate(one);

@@ -100,7 +100,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void opaque_started(std::uint64_t blocks, const OpaqueJob& job) override;
   void at_gate(Waiting& one) override;
   void past_gate(Waiting& one) override;
-  bool gated(const StreamKey& stream) override;
   /// Whether management here has ended: the driver reported that the context is broken, the program destroys it, or the
   /// process exits. Threads that wait for launches then stop waiting.
   bool ended() const override { return state_.agent.ended(); }

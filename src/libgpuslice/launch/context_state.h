@@ -12,7 +12,6 @@
 #include "libgpuslice/launch/agent_link.h"
 #include "libgpuslice/launch/launch_book.h"
 #include "libgpuslice/launch/opaque_work.h"
-#include "libgpuslice/launch/stream_jobs.h"
 #include "libgpuslice/launch/stream_limits.h"
 #include "libgpuslice/launch/subgrids.h"
 #include "libgpuslice/launch/usage_publisher.h"
@@ -32,10 +31,6 @@ struct ContextState {
   /// Launches keep their original form for a while, because the program's streams hold up all streams of the agent.
   void note_crowded();
   bool crowded() const;
-  /// Decides anew which streams are held. The caller holds the book's mutex.
-  void hold_streams(std::uint64_t now_ns) {
-    if (stream_jobs.look(now_ns)) limits.divide();
-  }
 
   const CUcontext handle;
   GrantView view;  ///< what the daemon grants
@@ -45,8 +40,7 @@ struct ContextState {
   OpaqueWork opaque_work;
   Subgrids subgrids;
   StreamLimits limits{view, book};
-  StreamJobs stream_jobs{view, book, opaque_work};
-  UsagePublisher usage{view, book, opaque_work, stream_jobs};
+  UsagePublisher usage{view, book, opaque_work};
   Targets targets;  ///< guarded by the book's mutex
 
  private:

@@ -30,8 +30,7 @@ HeadFields fields_of(const Launch& launch, const gpuctl::ptx::HostSlot& host) {
           .input_kib = ipc::to_kib(launch.input_bytes)};
 }
 
-void write_head(ipc::Head& out, const std::optional<HeadFields>& fields, bool original, std::uint64_t number,
-                const HeadOfStream& of) {
+void write_head(ipc::Head& out, const std::optional<HeadFields>& fields, bool original, std::uint64_t number) {
   ipc::write_versioned(out, [&] {
     if (fields) {
       ipc::store(out.kernel, fields->kernel);
@@ -45,9 +44,6 @@ void write_head(ipc::Head& out, const std::optional<HeadFields>& fields, bool or
       ipc::store(out.task_ns, fields->task_ns);
     }
     ipc::store(out.original, original ? 1u : 0u);
-    ipc::store(out.level, of.level);
-    ipc::store(out.begun, static_cast<std::uint16_t>(of.begun));
-    ipc::store(out.stream, of.stream);
     ipc::store(out.launch, number);
   });
 }

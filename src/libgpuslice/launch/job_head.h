@@ -1,4 +1,4 @@
-// What the daemon is told of the launch that is a job (ipc::Head): of a client's oldest one, or of a stream's.
+// What the daemon is told of the launch that is a job (ipc::Head): of a client's oldest one.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,12 @@ struct HeadFields {
 HeadFields fields_of(const OpaqueJob& job);
 HeadFields fields_of(const Launch& launch, const gpuctl::ptx::HostSlot& host);
 
-/// Of the stream that the job is the head of.
-struct HeadOfStream {
-  std::uint32_t stream = 0;
-  std::int16_t level = 0;
-  bool begun = false;
-};
-
 /// Writes the head under a new version. Without `fields` those stay as they are. `number` 0: there is no job.
-void write_head(gpuctl::ipc::Head& out, const std::optional<HeadFields>& fields, bool original, std::uint64_t number,
-                const HeadOfStream& of = {});
+void write_head(gpuctl::ipc::Head& out, const std::optional<HeadFields>& fields, bool original, std::uint64_t number);
 
-/// Whether the launch in original form is the job, and not the launch in persistent form: of a stream, or of all
-/// streams. Either may be null. Once a launch in original form has begun, everything before it in its stream is
-/// complete. The caller holds the book's mutex.
+/// Whether the launch in original form is the job, and not the launch in persistent form. Either may be null. Once a
+/// launch in original form has begun, everything before it in its stream is complete. The caller holds the book's
+/// mutex.
 bool original_first(const OpaqueJob* original, const Launch* persistent, const LaunchBook& book);
 
 }  // namespace gpuslice

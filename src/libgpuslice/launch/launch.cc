@@ -94,7 +94,6 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   if (first) state_.limits.choose(stream);
   const std::uint32_t gained = state_.book.needs().gained();
   state_.book.add(stream, std::move(owned));
-  if (first && view().streams_are_jobs()) state_.hold_streams(launch.issued_ns);
   plan(launch, stream);
   if (first) {
     state_.limits.divide();

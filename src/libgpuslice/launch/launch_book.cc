@@ -45,10 +45,7 @@ std::optional<std::vector<std::uint32_t>> LaunchBook::take_slots(const Stream& s
 
 void LaunchBook::add(Stream& stream, std::unique_ptr<Launch> owned) {
   owned->number = next_number();
-  if (stream.outstanding.empty()) {
-    active_.push_back(&stream);
-    stream.held = false;
-  }
+  if (stream.outstanding.empty()) active_.push_back(&stream);
   stream.queued += owned->graph.counts;
   needs_.add(owned->needs);
   stream.outstanding.push_back(std::move(owned));

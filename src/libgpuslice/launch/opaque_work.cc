@@ -7,7 +7,6 @@ namespace gpuslice {
 void OpaqueWork::begin(std::uint64_t blocks, std::uint32_t sms, const OpaqueJob& job) {
   busy_.store(true);
   if (demand_ == 0 || job_.issued_ns == 0) job_ = job;
-  if (job.issued_ns != 0) streams_[job.stream] = {job};
   demand_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(demand_, blocks), sms));
 }
 
@@ -15,7 +14,6 @@ void OpaqueWork::enter_gate(Waiting& one) {
   Waiting** last = &at_gate_;
   while (*last) last = &(*last)->next;
   *last = &one;
-  streams_[one.job.stream] = {one.job};
 }
 
 void OpaqueWork::leave_gate(Waiting& one) {
@@ -30,19 +28,8 @@ const OpaqueJob* OpaqueWork::job() const {
   return demand_ == 0 || job_.issued_ns == 0 ? nullptr : &job_;
 }
 
-/// A stream in which nothing was found has no job, unless its launch came after the look began.
-void OpaqueWork::note_streams(std::uint32_t demand, const Opaque::Look& look) {
-  std::erase_if(streams_, [&](const auto& entry) {
-    const auto& [stream, in] = entry;
-    if (std::find(look.unseen.begin(), look.unseen.end(), stream) != look.unseen.end()) return false;
-    return demand == 0 || in.job.issued_ns < look.began_ns;
-  });
-  for (const InStream& in : look.streams) streams_[in.job.stream] = in;
-}
-
 bool OpaqueWork::note(std::uint32_t demand, const Opaque::Look& look) {
   if (demand == 0 && busy_.load()) return false;
-  note_streams(demand, look);
   const bool same_job = demand > 0 && (!look.any || look.oldest.issued_ns == job_.issued_ns);
   if (!same_job) job_ = look.oldest;
   if (demand == demand_ && same_job) return false;

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 
 #include "libgpuslice/streams/opaque.h"
 
@@ -14,7 +13,6 @@ namespace gpuslice {
 class OpaqueWork {
  public:
   using Waiting = Opaque::Owner::Waiting;
-  using InStream = Opaque::Look::InStream;
 
   /// A launch of so many blocks is about to begin, and none was on the GPU. `sms`: SMs of the device.
   void begin(std::uint64_t blocks, std::uint32_t sms, const OpaqueJob& job);
@@ -26,8 +24,6 @@ class OpaqueWork {
   std::uint32_t demand() const { return demand_; }
   /// The launch that has waited longest for a grant, else the job on the GPU; null: there is neither.
   const OpaqueJob* job() const;
-  /// By stream, where streams are jobs: the launch that waits at the gate, else the job on the GPU.
-  const std::map<StreamKey, InStream>& streams() const { return streams_; }
   /// Whether no such launch is known to be on the GPU. Needs no mutex. The agent clears `busy` while it looks; then the
   /// demand still shows them.
   bool none() const { return demand_ == 0 && !busy_.load(); }
@@ -44,12 +40,9 @@ class OpaqueWork {
   bool note(std::uint32_t demand, const Opaque::Look& look);
 
  private:
-  void note_streams(std::uint32_t demand, const Opaque::Look& look);
-
   std::atomic<bool> busy_{false};  ///< such launches may be on the GPU
   std::atomic<std::uint32_t> demand_ = 0;
-  OpaqueJob job_;  ///< of those on the GPU
-  std::map<StreamKey, InStream> streams_;
+  OpaqueJob job_;               ///< of those on the GPU
   Waiting* at_gate_ = nullptr;  ///< the launch that has waited longest; the others follow in its list
 };
 

@@ -92,32 +92,5 @@ TEST(OpaqueWork, ALaunchAtTheGateComesBeforeThoseOnTheGpuAndTheFirstThereBeforeO
   EXPECT_EQ(issued(work), 7u);
 }
 
-StreamKey stream_number(std::uintptr_t number) {
-  return {reinterpret_cast<CUstream>(number), 0};
-}
-
-TEST(OpaqueWork, KnowsTheJobOfEachStream) {
-  OpaqueWork work;
-  const StreamKey one = stream_number(16), other = stream_number(32);
-  const auto of = [](std::uint64_t issued_ns, StreamKey stream) {
-    return OpaqueJob{.issued_ns = issued_ns, .stream = stream};
-  };
-  work.begin(30, kSms, of(1, one));
-  OpaqueWork::Waiting waiting{.job = of(2, other)};
-  work.enter_gate(waiting);
-  ASSERT_EQ(work.streams().size(), 2u);
-  EXPECT_EQ(work.streams().at(other).job.issued_ns, 2u);
-  look(work, 30, {.any = true, .streams = {{of(1, one), true}}, .unseen = {other}, .began_ns = 10});
-  ASSERT_EQ(work.streams().size(), 2u);
-  EXPECT_TRUE(work.streams().at(one).begun);
-  work.leave_gate(waiting);
-  work.begin(30, kSms, of(15, one));  // after the next look began
-  look(work, 30, {.any = true, .began_ns = 12});
-  ASSERT_EQ(work.streams().size(), 1u) << "nothing was found in the other stream";
-  EXPECT_EQ(work.streams().at(one).job.issued_ns, 15u);
-  look(work, 0, {.began_ns = 12});
-  EXPECT_TRUE(work.streams().empty());
-}
-
 }  // namespace
 }  // namespace gpuslice

@@ -55,7 +55,6 @@ struct Measured {
   std::uint64_t complete_ns = 0;  ///< when the agent saw it complete
   std::uint64_t evict_ns = 0;     ///< time that its evictions took in all, including the return of its workers
   std::uint32_t evictions = 0;
-  bool held = false;  ///< it was held for another stream (Stream::held), so its time says nothing of the kernel
 };
 
 /// A persistent launch from its issue until every worker has left. It has more than a dozen members because two
@@ -101,7 +100,6 @@ struct Stream {
   std::uint32_t limit = 0;  ///< index of its own entry in Polled::limits while it has outstanding launches; 0: none
   bool latency_critical = false;
   std::uint64_t gave_up = 0;  ///< LaunchBook::Progress::mark at which a thread last gave up waiting for a launch block
-  bool held = false;          ///< gets no SMs, because other streams have their turn (launch/stream_jobs.h)
 
   /// Calls visit(launch) for each launch that may be running: the oldest, and those of the same graph launch that may
   /// run at the same time.

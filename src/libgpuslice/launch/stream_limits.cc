@@ -20,16 +20,7 @@ void StreamLimits::choose(Stream& stream) const {
 
 void StreamLimits::divide() {
   limits_.fill(gpuctl::kNoLimit);
-  any_held_ = false;
-  std::vector<const Stream*> sharing;
-  for (const Stream* stream : book_.active()) {
-    if (!stream->held) {
-      sharing.push_back(stream);
-    } else if (stream->limit != 0) {
-      limits_[stream->limit] = kNothing;
-      any_held_ = true;
-    }
-  }
+  const std::vector<Stream*>& sharing = book_.active();
   if (sharing.size() > 1) {
     std::vector<StreamDemand> demands;
     for (const Stream* stream : sharing) {

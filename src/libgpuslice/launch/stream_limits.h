@@ -24,14 +24,14 @@ class StreamLimits {
   /// For a stream that is about to have outstanding launches. If there are more such streams than limits, some streams
   /// have no limit of their own.
   void choose(Stream& stream) const;
-  /// Divides the grant anew among the streams with outstanding launches. Those that are held get nothing.
+  /// Divides the grant anew among the streams with outstanding launches.
   void divide();
   void divide_if_shared() {
-    if (book_.active().size() > 1 || any_held_) divide();
+    if (book_.active().size() > 1) divide();
   }
   /// The range of the granted SMs that this stream may use (gpuctl::pack_range).
   std::uint32_t allowed(const Stream& stream) const {
-    return gpuctl::pack_range(view_.granted(), stream.held ? kNothing : limits_[stream.limit]);
+    return gpuctl::pack_range(view_.granted(), limits_[stream.limit]);
   }
   /// What its workers are allowed: that range, or where they share SMs, one as long from 0 on.
   std::uint32_t allowed(const Stream& stream, const Launch& launch) const {
@@ -45,14 +45,10 @@ class StreamLimits {
   void set_polled_address(CUdeviceptr address) { polled_address_ = address; }
 
  private:
-  /// The limit of a stream that is held: an empty range.
-  static constexpr gpuctl::Polled::Limit kNothing{1, 0};
-
   const GrantView& view_;
   const LaunchBook& book_;
   std::array<gpuctl::Polled::Limit, std::size(gpuctl::Polled{}.limits)> limits_;  ///< as written to GrantView::polled()
   CUdeviceptr polled_address_ = 0;
-  bool any_held_ = false;  ///< a limit is kNothing
 };
 
 }  // namespace gpuslice

@@ -49,30 +49,6 @@ TEST_F(StreamLimitsTest, OneStreamMayUseTheWholeGrant) {
   EXPECT_EQ(gpuctl::range_size(limits_.allowed(stream)), 10u);
 }
 
-TEST_F(StreamLimitsTest, AHeldStreamGetsNothingAndTheOtherAll) {
-  Stream& one = add(1);
-  const Stream& other = add(2);
-  one.held = true;
-  limits_.divide();
-  EXPECT_EQ(gpuctl::range_size(limits_.allowed(one)), 0u);
-  EXPECT_EQ(gpuctl::range_size(gpuctl::pack_range(kGpuSms, polled_.limits[one.limit])), 0u);
-  EXPECT_EQ(gpuctl::range_size(limits_.allowed(other)), kGpuSms);
-  book_.take_out(0, [](const Launch&) {});
-  one.held = false;
-  limits_.divide_if_shared();
-  EXPECT_EQ(gpuctl::range_size(limits_.allowed(one)), kGpuSms / 2);
-}
-
-TEST_F(StreamLimitsTest, AStreamThatIsHeldAloneIsHeldToo) {
-  Stream& one = add(1);
-  one.held = true;
-  limits_.divide();
-  EXPECT_EQ(gpuctl::range_size(gpuctl::pack_range(kGpuSms, polled_.limits[one.limit])), 0u);
-  one.held = false;
-  limits_.divide_if_shared();
-  EXPECT_EQ(gpuctl::range_size(gpuctl::pack_range(kGpuSms, polled_.limits[one.limit])), kGpuSms);
-}
-
 TEST_F(StreamLimitsTest, TwoStreamsShareItAndTheirWorkersReadThat) {
   const Stream& one = add(1);
   const Stream& other = add(2);

@@ -51,7 +51,6 @@ void UsagePublisher::forget_told() {
   told_head_ = 0;
   told_part_ = 0;
   told_needs_count_ = 0;
-  streams_.forget_told();
 }
 
 std::uint32_t UsagePublisher::take_original_launches() {
@@ -99,8 +98,7 @@ bool UsagePublisher::tell_head(std::uint32_t wanted) {
   const std::uint64_t head = opaque ? told_opaque_ : oldest ? oldest->number : 0;
   write_head(Client::get().stub()->head[view_.device_index()], fields, opaque != nullptr, head);
   const std::uint64_t before = std::exchange(told_head_, head);
-  const bool streams = streams_.publish(wanted == ipc::kReportEachJob);
-  return streams || (head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob));
+  return head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob);
 }
 
 }  // namespace gpuslice

@@ -2,9 +2,8 @@
 // programs share each (ipc::Needs), and, for policies for jobs (Grant::jobs), which launch is its head now (ipc::Head).
 //
 // A client is one job on a device: its oldest outstanding launch there, in whichever stream. The grant belongs to the
-// client, so launches in its other streams share the SMs that the head is given. Where streams are jobs, their heads
-// are told too (stream_jobs.h). A launch in original form is a job too, as far as it is known which of those is the
-// oldest (opaque.h).
+// client, so launches in its other streams share the SMs that the head is given. A launch in original form is a job
+// too, as far as it is known which of those is the oldest (opaque.h).
 #pragma once
 
 #include <array>
@@ -14,16 +13,15 @@
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/launch/launch_book.h"
 #include "libgpuslice/launch/opaque_work.h"
-#include "libgpuslice/launch/stream_jobs.h"
 
 namespace gpuslice {
 
 /// The caller holds the book's mutex, except where said.
 class UsagePublisher {
  public:
-  /// All four outlive this object.
-  UsagePublisher(const GrantView& view, LaunchBook& book, const OpaqueWork& opaque, StreamJobs& streams)
-      : view_(view), book_(book), opaque_(opaque), streams_(streams) {}
+  /// All three outlive this object.
+  UsagePublisher(const GrantView& view, LaunchBook& book, const OpaqueWork& opaque)
+      : view_(view), book_(book), opaque_(opaque) {}
 
   /// Writes the demand, and wakes the daemon if it must know of it now.
   void publish();
@@ -44,7 +42,6 @@ class UsagePublisher {
   const GrantView& view_;
   LaunchBook& book_;
   const OpaqueWork& opaque_;
-  StreamJobs& streams_;
   std::uint32_t told_demand_ = 0;
   std::uint32_t told_part_ = 0;  ///< the grant at which it last told the daemon that it began with a part of the GPU
   std::array<gpuctl::ipc::WorkerNeeds, gpuctl::ipc::kMostNeeds> told_needs_{};  ///< ipc::Needs as last written

@@ -86,8 +86,7 @@ class UsagePublisherTest : public testing::Test {
   GrantView view_{0, kGpuSms};
   LaunchBook book_{fake_slots()};
   OpaqueWork opaque_;
-  StreamJobs streams_{view_, book_, opaque_};
-  UsagePublisher usage_{view_, book_, opaque_, streams_};
+  UsagePublisher usage_{view_, book_, opaque_};
 };
 
 TEST_F(UsagePublisherTest, DemandIsThatOfAllLaunchesInEitherForm) {

@@ -124,7 +124,7 @@ bool is_apart(CUstream stream) {
   return driver().cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS && (flags & CU_STREAM_NON_BLOCKING) != 0;
 }
 
-Lane::Lane(CUstream of) : stream(of), key(stream_key(of)), apart(is_apart(of)), fork(make_event()), join(make_event()) {
+Lane::Lane(CUstream of) : stream(of), apart(is_apart(of)), fork(make_event()), join(make_event()) {
   g_launch_words.lanes_used = true;  // long before it opens: the part of the GPU is made meanwhile
   std::generate(marks.begin(), marks.end(), make_event);
   if (driver().cuCtxGetCurrent) driver().cuCtxGetCurrent(&context);

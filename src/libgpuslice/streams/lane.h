@@ -11,7 +11,6 @@
 #include <mutex>
 
 #include "libgpuslice/base/launch_words.h"
-#include "libgpuslice/base/stream_key.h"
 #include "libgpuslice/client/grant_view.h"
 #include "libgpuslice/streams/green.h"
 #include "libgpuslice/streams/in_flight_limit.h"
@@ -57,7 +56,6 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::mutex whole;
   std::mutex mutex;  ///< held through one call to the driver and what belongs to it
   const CUstream stream;
-  const StreamKey key;  ///< of the thread that made the lane, if it is a per-thread default stream
   CUcontext context = nullptr;
   bool apart = false;  ///< the stream is not ordered with default streams (CU_STREAM_NON_BLOCKING)
   CUevent fork, join;

@@ -49,10 +49,6 @@ void LaunchTimer::end(CUstream stream, std::uint32_t sms) {
   ++count_;
 }
 
-bool LaunchTimer::begun() const {
-  return count_ > 0 && driver().cuEventQuery(timings_[first_].before) == CUDA_SUCCESS;
-}
-
 void LaunchTimer::collect(std::vector<TimedLaunch>& out) {
   for (; count_ > 0; --count_, first_ = (first_ + 1) % kMost) {
     const Timing& timing = timings_[first_];

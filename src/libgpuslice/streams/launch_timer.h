@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "libgpuslice/base/stream_key.h"
 #include "libgpuslice/image/timing_choice.h"
 
 namespace gpuslice {
@@ -22,7 +21,6 @@ struct OpaqueJob {
   std::uint64_t issued_ns = 0;  ///< CLOCK_MONOTONIC; also identifies the launch; 0: there is none
   std::uint32_t blocks = 0, threads = 0, shared = 0;
   std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
-  StreamKey stream{};             ///< the program's
 };
 
 struct TimedLaunch {
@@ -51,8 +49,6 @@ class LaunchTimer {
   void collect(std::vector<TimedLaunch>& out);
   /// The oldest timed launch that is not known to be complete; null: there is none.
   const OpaqueJob* oldest() const { return count_ == 0 ? nullptr : &timings_[first_].job; }
-  /// Whether that one is known to run on the GPU. Asks the driver.
-  bool begun() const;
 
  private:
   struct Timing {

@@ -46,20 +46,18 @@ OpaqueJob Opaque::Launch::job(std::uint64_t now_ns) const {
           .input_bytes = input_bytes};
 }
 
-bool Opaque::must_wait(const Lane& lane) const {
-  const bool nothing = view_.granted() == 0 && !gpuctl::ipc::is_in_common(view_.mode());
-  return nothing || (view_.streams_are_jobs() && owner_.gated(lane.key));
+bool Opaque::must_wait() const {
+  return view_.granted() == 0 && !gpuctl::ipc::is_in_common(view_.mode());
 }
 
 void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
-  if (!must_wait(lane)) return;
+  if (!must_wait()) return;
   lane.join_now();
   // A policy for jobs may come into force during the wait.
   if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);
-  lane.job.stream = lane.key;
   Owner::Waiting waiting{.job = lane.job};
   owner_.at_gate(waiting);
-  while (must_wait(lane) && !owner_.ended()) std::this_thread::sleep_for(50us);
+  while (must_wait() && !owner_.ended()) std::this_thread::sleep_for(50us);
   owner_.past_gate(waiting);
 }
 
@@ -73,7 +71,6 @@ void Opaque::start_when_granted(Lane& lane, const Launch& launch) {
   lane.latest = launch.name;
   lane.latest_ns = launch.series_ns != 0 ? launch.series_ns : monotonic_ns();
   lane.job = reports_jobs() ? launch.job(lane.latest_ns) : OpaqueJob{};
-  lane.job.stream = lane.key;
   if (!lane.busy.exchange(true)) owner_.opaque_started(launch.blocks, lane.job);
   wait_for_grant(lane, launch);
 }
@@ -271,14 +268,12 @@ Opaque::Turn::~Turn() {
 // more than going on, and a program that is hardly ahead of the GPU would begin again all the time.
 std::uint32_t Opaque::demand(Look* look) {
   std::uint64_t blocks = 0;
-  if (look) look->began_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
   for (const auto& [key, lane] : lanes_) {
     if (!lane->busy.load(std::memory_order_acquire)) continue;
     std::unique_lock turn(lane->mutex, std::try_to_lock);
     if (!turn.owns_lock()) {  // a launch is under way
       ++blocks;
-      if (look) look->unseen.push_back(key);
       continue;
     }
     const bool is_over = lane->is_over();
@@ -315,7 +310,6 @@ void Opaque::consider(const Lane& lane, Look& look) const {
   look.any = true;
   const OpaqueJob* timed = lane.timer.oldest();
   const OpaqueJob& job = timed ? *timed : lane.job;
-  if (job.issued_ns != 0 && view_.streams_are_jobs()) look.streams.push_back({job, timed && lane.timer.begun()});
   if (job.issued_ns != 0 && (look.oldest.issued_ns == 0 || job.issued_ns < look.oldest.issued_ns)) look.oldest = job;
 }
 

@@ -2,7 +2,6 @@
 // the next launch starts.
 //
 // - A client that is granted nothing, and has no SMs in common with others, starts nothing: the launching thread waits.
-//   So does a stream that is held while other streams of the program have their turn (streams/stream_turns.h).
 // - A client that is granted a part of the GPU launches in a stream of a green context with about that many SMs
 //   (green.h). An event each way, about 0.5 us, keeps the launch in order with the program's own stream. Consecutive
 //   launches do without these events (joining.h). The daemon says which part (Grant::first), so that two such clients
@@ -60,8 +59,6 @@ class Opaque {
     /// A thread waits for a grant. Until past_gate() with the same object, its launch is what a grant would be for.
     virtual void at_gate(Waiting& one) = 0;
     virtual void past_gate(Waiting& one) = 0;
-    /// Whether the launches of this stream must wait because other streams of the program have their turn.
-    virtual bool gated(const StreamKey& stream) = 0;
 
    protected:
     ~Owner() = default;
@@ -166,14 +163,6 @@ class Opaque {
     bool any = false;                ///< there is a stream with launches that could be looked at
     OpaqueJob oldest;                ///< the oldest job in these streams, as far as known
     std::vector<TimedLaunch> timed;  ///< timed launches that completed since the last look
-    /// By stream, where streams are jobs (GrantView::streams_are_jobs()): the job of each that has one.
-    struct InStream {
-      OpaqueJob job;
-      bool begun = false;  ///< it is known to run on the GPU
-    };
-    std::vector<InStream> streams;
-    std::vector<StreamKey> unseen;  ///< streams that could not be looked at
-    std::uint64_t began_ns = 0;     ///< when the look began; CLOCK_MONOTONIC
   };
   /// How many SMs the launches that are on the GPU now could fill; 0 if all are complete. Asks the driver. `look`: only
   /// for the agent.
@@ -224,7 +213,7 @@ class Opaque {
   bool reports_jobs() const;
   void start_when_granted(Lane& lane, const Launch& launch);
   void wait_for_grant(Lane& lane, const Launch& launch) const;
-  bool must_wait(const Lane& lane) const;
+  bool must_wait() const;
 
   const GrantView& view_;
   Owner& owner_;

@@ -1,10 +1,9 @@
 // dprr: dynamic priority-based round robin (EffiSha section 7). There are two queues. A job runs for a quota and goes
 // to the inactive queue; when the active queue is empty the two switch. In the active queue a job's priority rises by 1
-// per millisecond of waiting, by 20 at most. The quota is (priority + 1) / 2 ms. The level of a stream, where streams
-// are jobs, adds to the priority. Quotas belong to owners, as in the paper, whose kernels are launched once: the next
-// launch of an owner goes on with the quota, and waits for the next round when it is used up. The paper has no weights;
-// here an owner of half the weight of the heaviest has half the quota. Where that would be too short, it has the
-// shortest one and sits out some rounds.
+// per millisecond of waiting, by 20 at most. The quota is (priority + 1) / 2 ms. Quotas belong to owners, as in the
+// paper, whose kernels are launched once: the next launch of an owner goes on with the quota, and waits for the next
+// round when it is used up. The paper has no weights; here an owner of half the weight of the heaviest has half the
+// quota. Where that would be too short, it has the shortest one and sits out some rounds.
 //
 // Good at: priorities without starvation: every owner gets a quota before any gets two.
 // Bad at: a job of high priority that arrives waits for the running quota to end, and longer if other jobs have risen
@@ -59,7 +58,7 @@ class Dprr : public JobPolicy {
   void put_behind(const Job& job) { WeightedTurns::of(job).round = round_ + WeightedTurns::of(job).rounds; }
   static std::int64_t& waits_since(Job& job) { return job.mark[1]; }
   static std::int64_t dynamic(const Job& job, Time now) {
-    return job.priority + job.level + std::min(kMaxRise, (now.count() - job.mark[1]) / kRiseNs);
+    return job.priority + std::min(kMaxRise, (now.count() - job.mark[1]) / kRiseNs);
   }
   /// Of those who have not had their quota in this round. Whose quota has begun goes on.
   std::uint32_t head(const View& view) const {

@@ -1,8 +1,6 @@
 // hpf: highest priority first, and within a priority the shortest remaining time. A running job is evicted only if its
 // remaining time is more than the waiting job's plus the cost of the eviction (FLEP 5.2.1, Figure 6).
 //
-// The priority is that of the slice. Where streams are jobs, the stream's own level decides among equal ones.
-//
 // Good at: a job of high priority starts at once. Within a priority the mean slowdown is at most twice the best
 // possible.
 // Bad at: low priorities starve as long as there are jobs of higher ones (protect_ms bounds that).
@@ -25,7 +23,7 @@ Time bid(const Job& job) {
 }
 
 bool before(const Job& a, const Job& b) {
-  if (a.rank() != b.rank()) return a.rank() > b.rank();
+  if (a.priority != b.priority) return a.priority > b.priority;
   const Time bid_a = bid(a), bid_b = bid(b);
   if (bid_a != bid_b) return bid_a < bid_b;
   if (a.holds() != b.holds()) return a.holds();
@@ -85,7 +83,7 @@ class SpatialHpf : public JobPolicy {
       };
       take(left);
       for (auto giver = plan.shares.rbegin(); giver != plan.shares.rend() && &*giver != &taker; ++giver)
-        if (view.jobs[giver->job].rank() < view.jobs[taker.job].rank()) take(giver->capsm);
+        if (view.jobs[giver->job].priority < view.jobs[taker.job].priority) take(giver->capsm);
     }
     std::erase_if(plan.shares, [](const Share& share) { return share.capsm.count == 0; });
   }

@@ -1,6 +1,5 @@
 // piv: priority-based immediate eviction (EffiSha section 7). One queue in the order of priorities. A job that arrives
-// evicts the running job only if its priority is higher; otherwise the running job runs to its end. Where
-// streams are jobs, the stream's own level decides among equal priorities (EffiSha 6.4 sets them by kernel).
+// evicts the running job only if its priority is higher; otherwise the running job runs to its end.
 //
 // Good at: high priorities, which never wait for lower ones. It needs no prediction, and equal priorities never evict
 // each other.
@@ -15,9 +14,9 @@ class Piv : public JobPolicy {
  public:
   void plan(const View& view, Plan& plan) override {
     std::uint32_t next = first_job(view.jobs, [](const Job& a, const Job& b) {
-      return a.rank() != b.rank() ? a.rank() > b.rank() : a.sequence < b.sequence;
+      return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
     });
-    if (view.leader != kNoJob && view.jobs[view.leader].rank() >= view.jobs[next].rank()) next = view.leader;
+    if (view.leader != kNoJob && view.jobs[view.leader].priority >= view.jobs[next].priority) next = view.leader;
     plan.run(next, view.capacity);
   }
   bool priority_decides() const override { return true; }

@@ -1,10 +1,9 @@
-// A job is what a temporal policy schedules: the outstanding GPU work of one stream of a client on one device, its head
-// launch first. It keeps the times that FLEP keeps per kernel (5.1) and the states of EffiSha's kernels (6.1).
+// A job is what a temporal policy schedules: the outstanding GPU work of a client on one device, its head launch first.
+// It keeps the times that FLEP keeps per kernel (5.1) and the states of EffiSha's kernels (6.1).
 #pragma once
 
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "sched/capsm.h"
 #include "sched/instants.h"
@@ -26,7 +25,7 @@ std::string_view to_string(JobState state);
 /// What is known when a job arrives.
 struct Arrival {
   JobId id = 0;
-  std::uint64_t owner = 0;   ///< the client's stream; fair shares are kept per owner, across its jobs
+  std::uint64_t owner = 0;   ///< the client; fair shares are kept per owner, across its jobs
   std::uint32_t kernel = 0;  ///< names a time curve, for policies that use curves
   std::uint32_t slice = 0;   ///< index into PolicyInputs::slices, for policies that know reserves
   std::int32_t priority = 0;
@@ -34,7 +33,6 @@ struct Arrival {
   CapSM need{};              ///< the most it can fill; 0 counts as 1
   Time predicted{};          ///< duration alone on the whole device; less than 1 ns counts as 1 ns
   Time eviction{};           ///< predicted cost of evicting it once
-  std::int32_t level = 0;    ///< of its stream in its program: 0, or less for streams that come later (rank())
 };
 
 /// One job in the table of a Scheduler. Policies read all of it and write `mark` alone.
@@ -53,7 +51,6 @@ struct alignas(64) Job {
   std::uint32_t kernel = 0;
   std::uint32_t slice = 0;
   std::int32_t priority = 0;
-  std::int32_t level = 0;  ///< Arrival::level
   std::uint32_t weight = 1;
   CapSM need{1};
   CapSM granted{};
@@ -62,8 +59,6 @@ struct alignas(64) Job {
   JobState state = JobState::ready;
   bool tail = false;  ///< all its block-tasks are claimed: it cannot use more SMs nor be evicted
 
-  /// Its place among priorities, greater first: that of its slice, then that of its stream in the program.
-  std::pair<std::int32_t, std::int32_t> rank() const { return {priority, level}; }
   bool holds() const { return state == JobState::running || state == JobState::to_evict; }
   /// T_w at `now`.
   Time waited_at(Time now) const { return holds() ? waited : waited + (now - since); }

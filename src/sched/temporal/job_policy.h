@@ -107,10 +107,6 @@ struct PolicyInputs {
 /// Whether "name:option=value" is a policy for jobs that a slice can have; if not, what is wrong.
 Result<void> check_slice_policy(std::string_view text);
 
-/// Whether the policy takes each stream of a program for a job of its own: its option `streams`, in a text that
-/// make_job_policy() accepts.
-bool schedules_streams(std::string_view text);
-
 /// Policy::by_capacity of a text that make_job_policy() accepts; false for "".
 bool prefers_capacity(std::string_view text);
 

@@ -11,9 +11,6 @@ namespace gpuctl::sched {
 
 namespace {
 
-/// What a job is, is for the caller of a policy to know (schedules_streams()). So the maker of a policy does not see
-/// this option; the rows of the policies that can have it name it.
-constexpr std::string_view kStreams = "streams";
 constexpr char kNoOption[] = "no option ";
 
 std::string quoted(std::string_view name) {
@@ -43,22 +40,8 @@ std::string names_of_options(const Policy& policy) {
   return names.empty() ? "none" : names;
 }
 
-/// Takes `streams` out of the options. The last one counts.
-Result<bool> take_streams(const Policy& policy, std::vector<std::pair<std::string, std::string>>& options) {
-  if (policy.options.find(kStreams) == policy.options.npos) return false;
-  PolicyInputs own;
-  const auto is_it = [](const auto& option) { return option.first == kStreams; };
-  std::copy_if(options.begin(), options.end(), std::back_inserter(own.options), is_it);
-  std::erase_if(options, is_it);
-  OptionReader reader(own);
-  const bool on = reader.whole(kStreams, 0, 0, 1) != 0;
-  if (const auto read = reader.finish(); !read) return read.error();
-  return on;
-}
-
 Result<std::unique_ptr<JobPolicy>> make(const Policy& policy, std::string_view text, PolicyInputs inputs) {
   std::ranges::move(options_in(text), std::back_inserter(inputs.options));
-  if (const auto streams = take_streams(policy, inputs.options); !streams) return streams.error();
   auto made = policy.make(inputs);
   if (!made && made.error().message.starts_with(kNoOption))
     return fail(made.error().message + "; it has " + names_of_options(policy));
@@ -71,14 +54,6 @@ std::string_view name_in(std::string_view text) {
 }
 
 }  // namespace
-
-bool schedules_streams(std::string_view text) {
-  const Policy* policy = find_policy(name_in(text));
-  std::vector<std::pair<std::string, std::string>> options = options_in(text);
-  if (policy == nullptr) return false;
-  const Result<bool> streams = take_streams(*policy, options);
-  return streams && *streams;
-}
 
 bool prefers_capacity(std::string_view text) {
   const Policy* policy = find_policy(name_in(text));

@@ -27,7 +27,8 @@ TEST(JobPolicies, HaveDistinctNamesAndCanBeMadeWithTheirDefaults) {
 TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {
   auto message = [](const char* text) { return make_job_policy(text).error().message; };
   EXPECT_NE(message("fifo").find("policy \"fifo\": unknown; one of share, srt"), std::string::npos);
-  EXPECT_EQ(message("rr:epoch_ms=1"), "policy \"rr\": no option \"epoch_ms\"; it has quantum_ms, streams");
+  EXPECT_EQ(message("rr:epoch_ms=1"), "policy \"rr\": no option \"epoch_ms\"; it has quantum_ms");
+  EXPECT_EQ(message("fcfs:epoch_ms=1"), "policy \"fcfs\": no option \"epoch_ms\"; it has none");
   EXPECT_EQ(message("rr:quantum_ms=0"),
             "policy \"rr\": option quantum_ms must be a number from 0.05 to 10000, not \"0\"");
   EXPECT_EQ(message("rr:quantum_ms=1x"),
@@ -41,20 +42,6 @@ TEST(JobPolicies, RefuseWhatTheyDoNotUnderstand) {
   EXPECT_EQ(message("sjf:to_end=0.1"), "policy \"sjf\": option to_end must be a whole number");
   EXPECT_EQ(message("hpf:spatial:extra=-1"),
             "policy \"hpf\": option extra must be a number from 0 to 10000, not \"-1\"");
-}
-
-TEST(JobPolicies, SayWhetherStreamsAreJobs) {
-  EXPECT_FALSE(schedules_streams("hpf"));
-  EXPECT_TRUE(schedules_streams("hpf:streams"));
-  EXPECT_TRUE(schedules_streams("hpf:spatial:streams=1:protect_ms=5"));
-  EXPECT_FALSE(schedules_streams("srt:streams=0"));
-  EXPECT_FALSE(schedules_streams("sim:streams"));
-  for (const char* good : {"hpf:streams", "piv:streams:protect_ms=3", "frs:streams", "dprr:streams=0"})
-    EXPECT_TRUE(check_slice_policy(good)) << good;
-  const auto message = [](const char* text) { return check_slice_policy(text).error().message; };
-  EXPECT_TRUE(message("sim:streams").starts_with("\"sim\": no option \"streams\"; it has "));
-  EXPECT_EQ(message("fcfs:streams"), "\"fcfs\": no option \"streams\"; it has none");
-  EXPECT_EQ(message("srt:streams=2"), "\"srt\": option streams must be a number from 0 to 1, not \"2\"");
 }
 
 }  // namespace

@@ -20,27 +20,6 @@ TEST(Hpf, EvictsForAHigherPriorityWhateverIsLeft) {
   EXPECT_EQ(d.runs(), 2u);
 }
 
-TEST(Hpf, AmongEqualPrioritiesTheStreamsLevelDecides) {
-  for (const char* policy : {"hpf", "piv", "hpf:spatial"}) {
-    Instant d(policy);
-    const auto arrive = [&](JobId id, std::int32_t priority, std::int32_t level) {
-      d.scheduler.arrive({.id = id, .priority = priority, .need = CapSM{15}, .predicted = ms(10), .level = level},
-                         d.now);
-      d.ask();
-    };
-    arrive(1, 0, 0);
-    arrive(2, 0, 3);
-    EXPECT_EQ(d.runs(), 2u) << policy;
-    arrive(3, 0, 2);  // as long, and of a lesser level
-    EXPECT_EQ(d.runs(), 2u) << policy;
-    arrive(4, 1, -5);  // the slice's priority comes first
-    EXPECT_EQ(d.runs(), 4u) << policy;
-    d.complete(4);
-    d.complete(2);
-    EXPECT_EQ(d.runs(), 3u) << policy;
-  }
-}
-
 TEST(Hpf, AmongEqualsEvictsOnlyIfItPaysForItself) {
   Instant d("hpf");
   d.arrive(1, us(1000));

@@ -60,7 +60,6 @@ bool Scheduler::arrive(const Arrival& arrival, Time now) {
   job.kernel = arrival.kernel;
   job.slice = arrival.slice;
   job.priority = arrival.priority;
-  job.level = arrival.level;
   job.weight = std::max<std::uint32_t>(arrival.weight, 1);
   job.need = std::max(arrival.need, CapSM{1});
   jobs_.push_back(job);
@@ -121,10 +120,6 @@ void Scheduler::observe(JobId id, Time remaining, Time now) {
 
 void Scheduler::set_priority(JobId id, std::int32_t priority) {
   if (Job* job = get(id)) job->priority = priority;
-}
-
-void Scheduler::set_level(JobId id, std::int32_t level) {
-  if (Job* job = get(id)) job->level = level;
 }
 
 void Scheduler::set_weight(JobId id, std::uint32_t weight) {

@@ -50,7 +50,6 @@ class Scheduler {
   /// the time that the job holds SMs.
   void observe(JobId id, Time remaining, Time now);
   void set_priority(JobId id, std::int32_t priority);
-  void set_level(JobId id, std::int32_t level);
   void set_weight(JobId id, std::uint32_t weight);
 
   JobDecision decide(Time now);

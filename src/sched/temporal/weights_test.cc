@@ -107,7 +107,7 @@ TEST(Weights, CountWhereLaunchesAreShorterThanATurn) {
   }
 }
 
-/// As where a client has four streams, which share its weight.
+/// As where four clients of a slice share its weight.
 TEST(Weights, FourJobsOfAQuarterOfTheWeightHaveWhatOneHas) {
   for (const std::string& policy : kByTurns) {
     const auto had = parts(policy, {endless(ms(10), 400), endless(ms(10), 100, 4)});
@@ -130,28 +130,6 @@ TEST(Weights, TheLightestIsServedInTheEnd) {
     for (int i = 0; i < 2 && d.runs() != 3; ++i) d.at(d.next);
     EXPECT_EQ(d.runs(), 3u) << policy << ": among the light ones all are equal";
   }
-}
-
-TEST(Dprr, TheLevelOfAStreamAddsToThePriority) {
-  Instant d("dprr");
-  const auto arrive = [&](JobId id, std::int32_t level) {
-    d.scheduler.arrive({.id = id,
-                        .owner = id,
-                        .priority = 5,
-                        .need = CapSM{15},
-                        .predicted = ms(100),
-                        .eviction = us(50),
-                        .level = level},
-                       d.now);
-    d.ask();
-  };
-  arrive(1, 0);
-  arrive(2, -4);
-  arrive(3, 0);
-  d.at(ms(3));  // (5 + 1) / 2
-  EXPECT_EQ(d.runs(), 3u);
-  d.at(d.next);
-  EXPECT_EQ(d.runs(), 2u);
 }
 
 }  // namespace

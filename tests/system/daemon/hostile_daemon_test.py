@@ -19,7 +19,7 @@ LIBRARY = instance.BUILD / "src/libgpuslice/libgpuslice.so"
 HOSTILE = instance.DRIVER_PROGRAMS / "hostile"
 STUB_H = pathlib.Path(__file__).resolve().parents[3] / "src/ipc/stub.h"
 VERSION = int(re.search(r"kStubVersion = (\d+)", STUB_H.read_text())[1])
-MAGIC, STUB_BYTES, FILE_BYTES = 0x67637462, 6336, 61440
+MAGIC, STUB_BYTES, FILE_BYTES = 0x67637462, 6336, 57344
 GRANTS_AT, GRANT_BYTES, DEVICES = 64, 64, 16
 F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 2, 4
 UNLIMITED = 0x00FFFFFF

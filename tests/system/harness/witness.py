@@ -10,7 +10,7 @@ import threading
 
 from tests.system.harness import instance
 
-PAGE_BYTES = 61440
+PAGE_BYTES = 57344
 # src/ipc/stub.h, in words of 32 bits: the process, its sign of life, the first Grant and the first Usage.
 PID, BEAT, GRANT, USAGE = 4, 15, 16, 16 + 16 * 16
 CAPSM, EPOCH, FLAGS = GRANT, GRANT + 4, GRANT + 10

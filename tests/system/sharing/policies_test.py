@@ -3,7 +3,7 @@
 import sys
 import time
 
-from tests.system.harness import instance
+from tests.system.harness import instance, slice_shell
 
 LONG = ("work", "--blocks", 5000, "--iterations", 10, "--depth", 2)  # seconds of block-tasks of milliseconds
 SHORT = ("work", "--blocks", 8, "--iterations", 4)  # one wave
@@ -54,6 +54,17 @@ class Policies(instance.SystemTest):
             usage = self.usage(name, program.pid)
             self.assertEqual((usage["in_force"], usage["evictions"]), ("nothing", 0), name)
             self.assertRightResults(program.stop())
+
+    def test_the_streams_of_a_program_share_its_turn(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s")
+        self.gpuctl("set", "/", "policy=srt")
+        shell = slice_shell.SliceShell(self, GPUCTL_SLICE="s")
+        shell.do("init")
+        for stream in (0, 1):
+            shell.do("launch", stream, *slice_shell.LONG)
+        shell.wait_running_on({0, 1, 2, 3}, {4, 5, 6, 7})
+        shell.finish(0, 1)
 
     def test_weights_divide_the_time(self):
         self.start_daemon()

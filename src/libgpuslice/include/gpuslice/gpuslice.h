@@ -66,14 +66,6 @@ int gpuslice_set_priority_hint(int priority);
  * stream is served before the program's other streams. The mark stays until the stream is destroyed. */
 int gpuslice_stream_latency_critical(void* stream, int on);
 
-/* Gives a stream (as above) a level among the program's streams, from -1000 to 1000; the greater one goes first. It
- * counts where the slice's policy for jobs takes streams for jobs ("hpf:streams" or "piv:streams"): first comes the
- * slice's priority, then the level (with "dprr:streams" the level adds to that priority). Without this call a stream
- * has the level of its CUDA priority, with the sign changed: 0 for an ordinary stream, 5 for one of priority -5. The
- * level stays until the stream is destroyed, and counts from the stream's next launch. It moves no other program back.
- * Since version 3. */
-int gpuslice_stream_priority(void* stream, int level);
-
 /* Requests that the program names. gpuctl measures how long a program's work on the GPU takes by itself: in bursts,
  * from the first launch with nothing outstanding to the return of the wait that sees all done. Who answers several
  * requests at once, or whose requests are more than a burst, says where a request begins and ends. From the first one
