@@ -1,18 +1,68 @@
 #include "libgpuslice/launch/usage_publisher.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "ipc/stub_map.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/launch/demand.h"
-#include "libgpuslice/launch/job_head.h"
+#include "libgpuslice/launch/job_report.h"
 
 namespace gpuslice {
 
 namespace ipc = gpuctl::ipc;
+
+namespace {
+
+ipc::Head head_of(const OpaqueJob& job) {
+  return {.kernel = job.kernel,
+          .issued_ns = job.issued_ns,
+          .total = job.blocks,
+          .threads = static_cast<std::uint16_t>(job.threads),
+          .per_sm = 1,
+          .shared = job.shared,
+          .input_kib = ipc::to_kib(job.input_bytes),
+          .original = 1};
+}
+
+ipc::Head head_of(const Launch& launch, const gpuctl::ptx::HostSlot& host) {
+  return {.task_ns = whole_ns(launch.instance->task_ns),
+          .launch = launch.number,
+          .kernel = hash_of(*launch.instance->kernel),
+          .issued_ns = launch.issued_ns,
+          .total = launch.args.tasks,
+          .claimed = std::min(ipc::load(host.progress), launch.args.tasks),
+          .threads = static_cast<std::uint16_t>(launch.config.threads()),
+          .per_sm = static_cast<std::uint16_t>(launch.per_sm),
+          .shared = launch.config.shared,
+          .input_kib = ipc::to_kib(launch.input_bytes)};
+}
+
+void write_head(ipc::Head& out, const ipc::Head& head) {
+  ipc::write_versioned(out, [&] {
+    ipc::store(out.task_ns, head.task_ns);
+    ipc::store(out.kernel, head.kernel);
+    ipc::store(out.issued_ns, head.issued_ns);
+    ipc::store(out.total, head.total);
+    ipc::store(out.claimed, head.claimed);
+    ipc::store(out.threads, head.threads);
+    ipc::store(out.per_sm, head.per_sm);
+    ipc::store(out.shared, head.shared);
+    ipc::store(out.input_kib, head.input_kib);
+    ipc::store(out.original, head.original);
+    ipc::store(out.launch, head.launch);
+  });
+}
+
+/// Whether the launch in original form is the job, and not the launch in persistent form. Either may be null. Once a
+/// launch in original form has begun, everything before it in its stream is complete.
+bool original_first(const OpaqueJob* original, const Launch* persistent, const LaunchBook& book) {
+  if (!original || !persistent) return original != nullptr;
+  return !ipc::load(book.host(*persistent).started) && persistent->issued_ns >= original->issued_ns;
+}
+
+}  // namespace
 
 void UsagePublisher::publish() {
   ipc::Usage* out = view_.usage();
@@ -89,16 +139,16 @@ bool UsagePublisher::tell_head(std::uint32_t wanted) {
     told_opaque_ns_ = opaque->issued_ns;
     told_opaque_ = book_.next_number();
   }
-  std::optional<HeadFields> fields;
+  ipc::Head head{};
   if (opaque) {
-    fields = fields_of(*opaque);
+    head = head_of(*opaque);
+    head.launch = told_opaque_;
   } else if (oldest) {
-    fields = fields_of(*oldest, book_.host(*oldest));
+    head = head_of(*oldest, book_.host(*oldest));
   }
-  const std::uint64_t head = opaque ? told_opaque_ : oldest ? oldest->number : 0;
-  write_head(Client::get().stub()->head[view_.device_index()], fields, opaque != nullptr, head);
-  const std::uint64_t before = std::exchange(told_head_, head);
-  return head != before && (head == 0 || before == 0 || wanted == ipc::kReportEachJob);
+  write_head(Client::get().stub()->head[view_.device_index()], head);
+  const std::uint64_t before = std::exchange(told_head_, head.launch);
+  return head.launch != before && (head.launch == 0 || before == 0 || wanted == ipc::kReportEachJob);
 }
 
 }  // namespace gpuslice
