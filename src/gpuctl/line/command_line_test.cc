@@ -59,48 +59,6 @@ TEST_F(CommandLine, SetSendsAssignments) {
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"/","settings":{"policy":"share"}})");
 }
 
-TEST_F(CommandLine, SetSaysWhomMpsKeepsToAnEarlierMax) {
-  ipc::ClientUsage kept;
-  kept.mps_sms = 98;
-  const std::vector<ipc::Client> clients{{42, 0, "./a", "batch", "running", {kept}},
-                                         {43, 0, "./b", "batch", "running", {{}}},
-                                         {44, 0, "./c", "ls", "running", {kept}}};
-  daemon_.on("ListClients", {{"clients", to_json(clients)}});
-  ipc::Slice batch = slices_[2];
-  const auto said = [&](std::optional<std::int64_t> max) {
-    batch.max = max;
-    daemon_.on("ListSlices", {{"slices", to_json(std::vector{slices_[0], slices_[1], batch})}});
-    return gpuctl({"set", "batch", "max=" + (max ? std::to_string(*max) : "none")}).out;
-  };
-  const std::string note = "note: MPS keeps 1 program in batch to the earlier max until started again\n";
-  EXPECT_EQ(said(std::nullopt), note);
-  EXPECT_EQ(said(120), note);
-  EXPECT_EQ(said(99), "") << "98 are all pairs of 99";
-  EXPECT_EQ(said(50), "") << "gpuctl keeps it to these";
-  batch.effective_max = 99;
-  EXPECT_EQ(said(120), "") << "slices above allow no more";
-  EXPECT_EQ(gpuctl({"set", "batch", "priority=3"}).out, "");
-}
-
-TEST_F(CommandLine, SetCountsProgramsOfSlicesBelowThatMpsKeeps) {
-  ipc::ClientUsage kept;
-  kept.mps_sms = 98;
-  const std::vector<ipc::Client> clients{{42, 0, "./a", "batch/deep/er", "running", {kept}},
-                                         {43, 0, "./b", "batch/own", "running", {kept}},
-                                         {44, 0, "./c", "batch-2", "running", {kept}},
-                                         {45, 0, "./d", "batch", "running", {kept}}};
-  ipc::Slice batch = slices_[2], deep, own, other;
-  batch.max = deep.effective_max = 120;
-  deep.path = "batch/deep/er";
-  own.path = "batch/own";
-  own.max = 98;
-  other.path = "batch-2";
-  daemon_.on("ListSlices", {{"slices", to_json(std::vector{slices_[0], batch, deep, own, other})}});
-  daemon_.on("ListClients", {{"clients", to_json(clients)}});
-  EXPECT_EQ(gpuctl({"set", "batch", "max=120"}).out,
-            "note: MPS keeps 2 programs in batch to the earlier max until started again\n");
-}
-
 TEST_F(CommandLine, ListPrintsTheTree) {
   const Ran ran = gpuctl({"list"});
   EXPECT_EQ(ran.out.substr(0, ran.out.find('\n')),

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
-#include <vector>
 
+#include "base/plural.h"
 #include "sched/effective/effective.h"
 #include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::daemon {
 
-std::map<std::string, std::size_t> kept_to_earlier_max(const sched::SliceTree& before, const sched::SliceTree& after,
-                                                       const std::list<Client>& clients) {
-  std::map<std::string, std::size_t> programs;
+std::vector<std::string> kept_to_earlier_max(const sched::SliceTree& before, const sched::SliceTree& after,
+                                             const std::list<Client>& clients) {
+  std::vector<std::string> lines;
   const std::vector<sched::Effective> effective = sched::effective_settings(after.slices());
   for (const auto& [path, slice] : after.slices()) {
     const sched::Slice* was = before.find(path);
@@ -25,9 +25,10 @@ std::map<std::string, std::size_t> kept_to_earlier_max(const sched::SliceTree& b
       });
     };
     if (const auto count = std::ranges::count_if(clients, left_out); count > 0)
-      programs[path] = static_cast<std::size_t>(count);
+      lines.push_back("MPS keeps " + plural(count, "program") + " in " + path +
+                      " to the earlier max until started again");
   }
-  return programs;
+  return lines;
 }
 
 }  // namespace gpuctl::daemon

@@ -11,7 +11,6 @@
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/protocol/timed.h"
-#include "sched/effective/kept_by_mps.h"
 
 namespace gpuctl::daemon {
 
@@ -126,8 +125,7 @@ std::vector<std::string> Manager::reload() {
   auto configured = kept_.configured();
   if (auto applied = apply_config(outcome.config, true, options_.root_uid, configured, tree); !applied)
     return {applied.error().message};
-  for (const auto& [path, programs] : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients()))
-    log_(sched::kept_to_fewer_line(programs, path));
+  for (const std::string& line : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients())) log_(line);
   kept_.set_configured(std::move(configured));
   change(std::move(tree), with_storm(outcome.config.daemon));
   log_unfit();

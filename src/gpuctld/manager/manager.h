@@ -118,7 +118,7 @@ class Manager {
   static const std::map<std::string_view, Method>& methods();
   std::optional<std::string> why_not_isolated() const;
   std::optional<std::string> about_server_turns() const;
-  Answer changed(boost::json::object reply, const std::string& path) const;
+  Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
   boost::json::object slice_now(const std::string& path) const;
   ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
                             const std::vector<Scheduler::SliceUse>& use) const;

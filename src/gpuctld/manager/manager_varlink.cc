@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gpuctld/budgets/monitor_pace.h"
+#include "gpuctld/clients/kept_to_earlier.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
@@ -138,13 +139,15 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
+  const std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
   change_tree(std::move(tree));
-  return this->changed(slice_now(path), path);
+  return this->changed(slice_now(path), path, left_out);
 }
 
 /// The reply to a change of a slice. It is made; what the caller may not expect about it is said beside.
-Answer Manager::changed(boost::json::object reply, const std::string& path) const {
-  boost::json::array notes;
+Answer Manager::changed(boost::json::object reply, const std::string& path,
+                        const std::vector<std::string>& more) const {
+  boost::json::array notes(more.begin(), more.end());
   for (const std::string& line : scheduler_.unfit_reserves(path)) notes.emplace_back(line);
   for (const std::string& line : scheduler_.isolation_lags(path)) notes.emplace_back(line);
   const sched::Slice* slice = scheduler_.tree().find(path);

@@ -208,6 +208,21 @@ TEST_F(KeptByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {
   EXPECT_EQ(logged("MPS keeps 1 program in batch to"), 1) << "the one below may have no more than it has";
 }
 
+TEST_F(KeptByMps, WhoRaisesAMaxIsToldWhomThatLeavesOut) {
+  auto program = connect(), plain = connect();
+  json::object attach{{"slice", "batch"}, {"device_uuids", {kUuid}}, {"resumed", false}};
+  call(plain, "Attach", attach);
+  attach["mps_sms"] = {98};
+  call(program, "Attach", attach);
+  const auto notes = [this](json::value max) {
+    const auto reply = call("SetSlice", {{"path", "batch"}, {"settings", {{"max", std::move(max)}}}}).parameters;
+    return reply.contains("notes") ? json::serialize(reply.at("notes")) : "";
+  };
+  EXPECT_EQ(notes(50), "") << "gpuctl keeps it to these";
+  EXPECT_EQ(notes(99), "") << "98 are all pairs of 99";
+  EXPECT_EQ(notes(120), R"(["MPS keeps 1 program in batch to the earlier max until started again"])");
+}
+
 TEST_F(KeptByMps, AProgramSaysToHowManySmsItIsKept) {
   EXPECT_EQ(attach({98}).parameters.at("in_force"), "nothing");
   EXPECT_EQ(attach({100}).parameters.at("in_force"), "max");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/plural.h"
 #include "sched/bounds.h"
 
 namespace gpuctl::sched {
@@ -37,11 +36,6 @@ CapSM sms_of_hundredths(std::uint32_t hundredths, CapSM device) {
 
 bool kept_to_fewer(CapSM cap, CapSM max) {
   return cap.count + kPair <= max.count;
-}
-
-std::string kept_to_fewer_line(std::size_t programs, std::string_view slice) {
-  return "MPS keeps " + plural(static_cast<std::int64_t>(programs), "program") + " in " + std::string(slice) +
-         " to the earlier max until started again";
 }
 
 KeptByMps::KeptByMps(std::span<const NodeInput> nodes, std::span<const CappedClient> clients, CapSM capacity) {

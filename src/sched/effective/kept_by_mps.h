@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "sched/allocator.h"
@@ -34,8 +32,6 @@ CapSM sms_of_hundredths(std::uint32_t hundredths, CapSM device);
 
 /// Whether a client with a cap could have more if it were started anew: `max` has pairs that the cap leaves out.
 bool kept_to_fewer(CapSM cap, CapSM max);
-/// For a person: so many programs in and below the slice are kept to fewer.
-std::string kept_to_fewer_line(std::size_t programs, std::string_view slice);
 
 /// A client that is on the device, whether or not it has demand: what it may start at any moment counts.
 struct CappedClient {
