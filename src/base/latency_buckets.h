@@ -36,4 +36,8 @@ constexpr std::uint64_t latency_of_bucket(std::size_t bucket) {
   return (latency_bucket_begin(bucket) + latency_bucket_begin(bucket + 1)) / 2;
 }
 
+/// Where the last bucket begins, in ns, which has all that took longer: of a latency in it no more is known, and this
+/// is said.
+inline constexpr std::uint64_t kLongestLatency = latency_bucket_begin(kLatencyBuckets - 1);
+
 }  // namespace gpuctl

@@ -25,12 +25,18 @@ inline std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// The code point of a character (one UTF-8 sequence).
+inline std::uint32_t code_point(std::string_view character) {
+  constexpr std::size_t kMost[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  std::uint32_t code = static_cast<unsigned char>(character[0]) & kMost[character.size()];
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
+  return code;
+}
+
 /// Whether a terminal would obey the character (one UTF-8 sequence) rather than show it: control characters, ends of
 /// lines, and what changes the direction or the look of what follows.
 inline bool controls_terminal(std::string_view character) {
-  static constexpr std::size_t kMost[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  std::uint32_t code = static_cast<unsigned char>(character[0]) & kMost[character.size()];
-  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
+  const std::uint32_t code = code_point(character);
   const auto within = [code](std::uint32_t first, std::uint32_t last) { return code >= first && code <= last; };
   return code < 0x20 || within(0x7f, 0x9f) || code == 0xad || code == 0x61c || within(0x200b, 0x200f) ||
          within(0x2028, 0x202e) || within(0x2060, 0x206f) || code == 0xfeff || within(0xfff9, 0xfffb) ||

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "base/one_line.h"
+#include "base/utf8.h"
+#include "gpuctl/text/columns.h"
 #include "ipc/message.h"
 
 namespace gpuctl::cli {
@@ -11,9 +13,13 @@ namespace {
 
 constexpr std::size_t kGap = 2;  // spaces between columns
 
-bool is_continuation(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
-}
+/// The first character, or byte that belongs to none, of `text`, which is not empty.
+struct First {
+  explicit First(std::string_view text)
+      : bytes(std::max<std::size_t>(utf8_length(text), 1)),
+        columns(utf8_length(text) == 0 ? 1 : static_cast<std::size_t>(columns_of(code_point(text.substr(0, bytes))))) {}
+  std::size_t bytes, columns;
+};
 
 std::string padded(const std::string& text, std::size_t width, Table::Align align) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
@@ -23,17 +29,32 @@ std::string padded(const std::string& text, std::size_t width, Table::Align alig
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const First first(text);
+    columns += first.columns;
+    text.remove_prefix(first.bytes);
+  }
+  return columns;
 }
 
 std::string fit(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
   std::size_t end = 0;
-  for (std::size_t columns = 0; columns + 1 < width; ++columns) do
-      ++end;
-    while (end < text.size() && is_continuation(text[end]));
+  for (std::size_t columns = 1; end < text.size();) {
+    const First next(text.substr(end));
+    if ((columns += next.columns) > width) break;
+    end += next.bytes;
+  }
   return std::string(text.substr(0, end)) + '~';
+}
+
+std::string fit_end(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  while (!text.empty() && display_width(text) >= width) text.remove_prefix(First(text).bytes);
+  return '~' + std::string(text);
 }
 
 std::string printable(std::string_view text) {

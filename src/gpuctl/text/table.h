@@ -8,11 +8,13 @@
 
 namespace gpuctl::cli {
 
-/// Columns that a terminal needs for valid UTF-8 `text`: one per code point (no text here is wider).
+/// Columns that a terminal needs for `text`: one or two for each character (columns.h).
 std::size_t display_width(std::string_view text);
 
 /// `text` cut to `width` columns; a final '~' shows that something was cut.
 std::string fit(std::string_view text, std::size_t width);
+/// The same, but cut at its begin.
+std::string fit_end(std::string_view text, std::size_t width);
 
 /// `text` with '?' for each control character and for invalid UTF-8: names of other people's programs must not control
 /// the terminal.

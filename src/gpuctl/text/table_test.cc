@@ -22,6 +22,20 @@ TEST(Table, CountsCodePoints) {
   EXPECT_EQ(table.lines(), (Lines{"N    X", "é█   1", "abc  2"}));
 }
 
+TEST(Table, CountsTwoColumnsForWideCharacters) {
+  EXPECT_EQ(display_width("日本"), 4u);
+  EXPECT_EQ(display_width("한"), 2u);
+  EXPECT_EQ(display_width("ａ！"), 4u);
+  EXPECT_EQ(display_width("🚀x"), 3u);
+  EXPECT_EQ(display_width("⭐✅"), 4u);
+  EXPECT_EQ(display_width("éж█→·"), 5u);
+  EXPECT_EQ(display_width("\xff\xe6x"), 3u);
+  Table table({{"NAME", left}, {"X", left}});
+  table.add_row({"学習🚀", "1"});
+  table.add_row({"abcdef", "2"});
+  EXPECT_EQ(table.lines(), (Lines{"NAME    X", "学習🚀  1", "abcdef  2"}));
+}
+
 TEST(Table, ShrinksThenDropsThenCuts) {
   Table table({{"PID", right}, {"STATE", left, 0, 1}, {"LAST", left, 0, 2}, {"COMMAND", left, 7}});
   table.add_row({"1", "running", "x", "a long command line"});
@@ -48,6 +62,14 @@ TEST(Table, FitCutsBetweenCodePoints) {
   EXPECT_EQ(fit("abc", 3), "abc");
   EXPECT_EQ(fit("abcd", 3), "ab~");
   EXPECT_EQ(fit("ééé", 2), "é~");
+  EXPECT_EQ(fit("日本", 4), "日本");
+  EXPECT_EQ(fit("日本語", 5), "日本~");
+  EXPECT_EQ(fit("日本語", 4), "日~");
+  EXPECT_EQ(fit("日本語", 2), "~");
+  EXPECT_EQ(fit_end("abcd", 4), "abcd");
+  EXPECT_EQ(fit_end("abcde", 4), "~cde");
+  EXPECT_EQ(fit_end("日本語", 4), "~語");
+  EXPECT_EQ(fit_end("abc", 0), "");
   EXPECT_EQ(fit("abc", 1), "~");
   EXPECT_EQ(fit("abc", 0), "");
 }

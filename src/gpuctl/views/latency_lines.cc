@@ -1,12 +1,23 @@
 #include "gpuctl/views/latency_lines.h"
 
 #include <algorithm>
-#include <ranges>
 
+#include "base/latency_buckets.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
 
 namespace gpuctl::cli {
+
+namespace {
+
+/// "> 128 s" for what is longer than can be counted.
+std::string text_of(double us) {
+  constexpr double kLongestUs = static_cast<double>(kLongestLatency) / 1e3;
+  if (us < kLongestUs) return format_us(us);
+  return "> " + std::to_string(static_cast<std::int64_t>(kLongestUs / 1e6)) + " s";
+}
+
+}  // namespace
 
 const ipc::Latency* lately(const std::vector<ipc::Latency>& latency) {
   const auto found = std::ranges::find_if(latency, [](const ipc::Latency& one) { return one.seconds != 0; });
@@ -15,15 +26,17 @@ const ipc::Latency* lately(const std::vector<ipc::Latency>& latency) {
 
 std::string latency_text(const std::vector<ipc::Latency>& latency, double ipc::Latency::*percentile) {
   const ipc::Latency* of = lately(latency);
-  return of == nullptr ? "-" : format_us(of->*percentile);
+  return of == nullptr ? "-" : text_of(of->*percentile);
 }
 
 std::vector<std::string> latency_lines(const std::vector<ipc::Latency>& latency) {
   std::vector<std::string> lines;
-  for (const ipc::Latency& one : latency | std::views::reverse)
+  for (auto next = latency.rbegin(); next != latency.rend(); ++next) {
+    const ipc::Latency& one = *next;
     lines.push_back(format_count(one.count) + " " + printable(one.of) +
                     (one.seconds == 0 ? "" : " in the last " + format_duration_s(one.seconds)) + ": p50 " +
-                    format_us(one.p50_us) + ", p99 " + format_us(one.p99_us) + ", p99.9 " + format_us(one.p999_us));
+                    text_of(one.p50_us) + ", p99 " + text_of(one.p99_us) + ", p99.9 " + text_of(one.p999_us));
+  }
   return lines;
 }
 

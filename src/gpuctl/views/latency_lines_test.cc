@@ -20,6 +20,11 @@ TEST(LatencyLines, ShowOnlyWhatIsFromLatelyInATable) {
   EXPECT_EQ(latency_text({kBoth[1]}, &ipc::Latency::p99_us), "-");
 }
 
+TEST(LatencyLines, SayOfWhatCannotBeCountedThatItIsLonger) {
+  const std::vector<ipc::Latency> longest{{"bursts", 0, 3, 120e6, 128'849'018.88, 128'849'018.88}};
+  EXPECT_EQ(latency_lines(longest), (std::vector<std::string>{"3 bursts: p50 120 s, p99 > 128 s, p99.9 > 128 s"}));
+}
+
 TEST(LatencyLines, SayOfAProgramWhyItHasNone) {
   ipc::ClientUsage used, unused, counted;
   used.launches = 3;

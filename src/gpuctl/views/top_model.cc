@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 
 #include "gpuctl/views/kernel_lines.h"
 #include "ipc/codec.h"
+#include "ipc/stub.h"
 #include "sched/slices.h"
 
 namespace gpuctl::cli {
 namespace {
+
+/// The last one of the library's histogram has all that took longer, too.
+constexpr std::size_t kLog2Buckets = std::size(decltype(ipc::Usage::latency_us_log2){});
 
 const ipc::ClientUsage* find_usage(const ipc::Snapshot& snapshot, std::int64_t pid, std::int64_t device) {
   for (const ipc::Client& client : snapshot.clients) {
@@ -39,6 +44,43 @@ TopClient rates(const ipc::Snapshot* before, const ipc::Snapshot& now, const ipc
   return row;
 }
 
+/// What programs have of one device. Outside of MPS each has the device to itself in its turn, so their SMs do not add
+/// up; those of MPS have their turn together.
+class Turns {
+ public:
+  explicit Turns(const ipc::Device& device) : device_(device) {}
+
+  void add(const ipc::Client& client, const ipc::ClientUsage& usage) {
+    if (device_.mode == "time-sliced" || client.isolated.value_or(false)) {
+      finish({usage.granted, usage.holding});
+    } else {
+      together_.granted += usage.granted;
+      together_.holding += usage.holding;
+    }
+  }
+
+  struct Turn {
+    std::int64_t granted = 0, holding = 0;
+  };
+  /// The most of any.
+  Turn most() const {
+    return {std::min(std::max(most_.granted, together_.granted), device_.sms),
+            std::min(std::max(most_.holding, together_.holding), device_.sms)};
+  }
+  /// Whether there are several in which SMs are granted.
+  bool several() const { return turns_ + (together_.granted > 0 ? 1 : 0) > 1; }
+
+ private:
+  void finish(const Turn& turn) {
+    most_ = {std::max(most_.granted, turn.granted), std::max(most_.holding, turn.holding)};
+    if (turn.granted > 0) ++turns_;
+  }
+
+  const ipc::Device& device_;
+  Turn most_, together_;
+  int turns_ = 0;
+};
+
 /// A program that sees eight GPUs and uses one gets one line.
 bool worth_a_line(const ipc::ClientUsage& usage) {
   return usage.launches != 0 || usage.demand != 0 || usage.granted != 0 || usage.holding != 0;
@@ -59,15 +101,14 @@ std::string TopClient::state() const {
 SliceSms slice_sms(const ipc::Snapshot& now, const std::string& slice) {
   SliceSms sum;
   for (const ipc::Device& device : now.devices) {
-    SliceSms here;
+    Turns turns(device);
     for (const ipc::Client& client : now.clients)
       for (const ipc::ClientUsage& usage : client.usage)
         if (usage.device == device.index && sched::in_or_below(client.slice, slice)) {
-          here.granted += usage.granted;
-          here.demand += usage.demand;
+          turns.add(client, usage);
+          sum.demand += usage.demand;
         }
-    sum.granted += std::min(here.granted, device.sms);
-    sum.demand += here.demand;
+    sum.granted += turns.most().granted;
   }
   return sum;
 }
@@ -81,6 +122,7 @@ std::optional<double> percentile(const std::vector<std::int64_t>& histogram, dou
     const auto here = static_cast<double>(histogram[i]);
     if (here > 0 && below + here >= rank) {
       const double start = std::ldexp(1.0, static_cast<int>(i));
+      if (i + 1 == kLog2Buckets) return start;
       return start + start * (rank - below) / here;
     }
     below += here;
@@ -99,16 +141,22 @@ std::optional<std::vector<std::int64_t>> difference(const std::vector<std::int64
 
 TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now) {
   TopModel model;
-  for (const ipc::Device& d : now.devices) model.devices.push_back({d.index, d.name, d.mode, d.sms});
+  for (const ipc::Device& d : now.devices) {
+    TopDevice& device = model.devices.emplace_back(TopDevice{d.index, d.name, d.mode, d.sms});
+    Turns turns(d);
+    for (const ipc::Client& client : now.clients)
+      for (const ipc::ClientUsage& usage : client.usage) {
+        if (usage.device != d.index) continue;
+        turns.add(client, usage);
+        device.counted |= TopClient{&client, &usage}.holds_counted();
+      }
+    device.granted = turns.most().granted;
+    device.holding = turns.most().holding;
+    device.in_turns = turns.several();
+  }
   for (const ipc::Client& client : now.clients) {
     bool shown = false;
     for (const ipc::ClientUsage& usage : client.usage) {
-      for (TopDevice& device : model.devices) {
-        if (device.index != usage.device) continue;
-        device.granted += usage.granted;
-        device.holding += usage.holding;
-        device.counted |= TopClient{&client, &usage}.holds_counted();
-      }
       if (!worth_a_line(usage)) continue;
       model.clients.push_back(rates(before, now, client, usage));
       shown = true;

@@ -16,9 +16,10 @@ struct TopDevice {
   std::string name;
   std::string mode;
   std::int64_t sms = 0;
-  std::int64_t granted = 0;  ///< sum over the clients
+  std::int64_t granted = 0;  ///< to all that run at a time, the most of any turn
   std::int64_t holding = 0;
-  bool counted = false;  ///< some program's kernels say which SMs they hold
+  bool counted = false;   ///< some program's kernels say which SMs they hold
+  bool in_turns = false;  ///< programs that were granted SMs take turns: each has its own in its turn
 };
 
 /// One client on one device. An empty value: not known yet, or nothing happened between the two samples.
@@ -46,7 +47,8 @@ struct TopModel {
 /// Refers to `now`. `before` may be null; then there are no rates.
 TopModel make_top_model(const ipc::Snapshot* before, const ipc::Snapshot& now);
 
-/// SMs that programs in and below the slice are granted, or want, on all devices together: no more than a device has.
+/// SMs that programs in and below the slice are granted at a time, or want, on all devices together: no more than a
+/// device has.
 struct SliceSms {
   std::int64_t granted = 0;
   std::int64_t demand = 0;
@@ -54,7 +56,8 @@ struct SliceSms {
 SliceSms slice_sms(const ipc::Snapshot& now, const std::string& slice);
 
 /// The value below which `fraction` of the counted events lie. Bucket i of `log2_histogram` counts [2^i, 2^(i+1));
-/// inside a bucket events are assumed to be evenly spread. Empty if nothing was counted.
+/// inside a bucket events are assumed to be evenly spread. In the last bucket of the library
+/// (stub.h) it is where that begins: it has all that took longer. Empty if nothing was counted.
 std::optional<double> percentile(const std::vector<std::int64_t>& log2_histogram, double fraction);
 
 /// `now` minus `before`, bucket by bucket; empty if a bucket shrank (another process under the same pid).

@@ -55,6 +55,39 @@ TEST(TopModel, RatesAreDifferencesOverTime) {
   EXPECT_EQ(model.devices[1].granted, 0);
 }
 
+/// Each program outside of MPS has the GPU to itself in its turn, and those of MPS have theirs together.
+TEST(TopModel, WhatIsGrantedInTurnsDoesNotAddUp) {
+  const auto client = [](std::int64_t pid, const char* slice, std::int64_t granted, bool isolated) {
+    ipc::ClientUsage u = usage(0, 1, {});
+    u.granted = granted;
+    return ipc::Client{pid, 0, "x", slice, "running", {u}, isolated};
+  };
+  auto now = snapshot(1, {client(1, "ls", 132, true), client(2, "batch", 100, false), client(3, "batch", 32, false)});
+  const TopDevice device = make_top_model(nullptr, now).devices[0];
+  EXPECT_EQ(device.granted, 132);
+  EXPECT_EQ(device.holding, 12) << "of those that run together";
+  EXPECT_TRUE(device.in_turns);
+  EXPECT_EQ(slice_sms(now, "/").granted, 132);
+  EXPECT_EQ(slice_sms(now, "batch").granted, 132);
+  now.clients = {client(1, "ls", 60, true), client(2, "ls", 40, true)};
+  EXPECT_EQ(slice_sms(now, "ls").granted, 60);
+  now.clients = {client(1, "ls", 60, false), client(2, "ls", 40, false)};
+  EXPECT_EQ(slice_sms(now, "ls").granted, 100);
+  EXPECT_FALSE(make_top_model(nullptr, now).devices[0].in_turns);
+  now.devices[0].mode = "time-sliced";
+  EXPECT_EQ(slice_sms(now, "ls").granted, 60);
+  EXPECT_TRUE(make_top_model(nullptr, now).devices[0].in_turns);
+}
+
+TEST(Percentile, OfTheLastBucketIsWhereItBegins) {
+  std::vector<std::int64_t> histogram(24);
+  histogram[22] = 1;
+  histogram[23] = 3;
+  EXPECT_DOUBLE_EQ(*percentile(histogram, 0.1), 4194304 * 1.4);
+  EXPECT_DOUBLE_EQ(*percentile(histogram, 0.5), 8388608);
+  EXPECT_DOUBLE_EQ(*percentile(histogram, 0.99), 8388608) << "not 14.5 s";
+}
+
 TEST(TopModel, NoRatesWithoutAComparableSample) {
   const auto now = snapshot(2, {{42, 0, "x", "ls", "running", {usage(0, 300, {})}}});
   EXPECT_FALSE(make_top_model(nullptr, now).clients[0].launches_per_s);

@@ -58,6 +58,7 @@ std::string device_line(const TopDevice& device, std::size_t name_width, const S
   std::string name = fit(device_name(device), name_width);
   name.append(name_width - display_width(name), ' ');
   const std::string numbers = std::to_string(device.granted) + " of " + plural(device.sms, "SM") + " granted" +
+                              (device.in_turns ? " in turns" : "") +
                               (device.counted ? ", " + std::to_string(device.holding) + " held" : "");
   const std::size_t taken = name_width + numbers.size() + 6;  // "  [" "]  " and a spare
   std::size_t cells = kBarPlain;
@@ -260,7 +261,7 @@ Part programs_part(const std::vector<const TopClient*>& rows, const TopView& vie
 
 /// The first line: what is asked, what came of it, or a summary.
 std::string headline(const ipc::Snapshot& now, const TopRows& rows, const ScreenStyle& style, const TopView& view) {
-  if (const std::string asked = question(view, rows); !asked.empty()) return fit(asked, style.width);
+  if (std::string asked = question(view, rows, style.width); !asked.empty()) return asked;
   std::string left = "gpuctl top: ";
   if (!view.note.empty()) {
     left += printable(view.note);
@@ -333,8 +334,10 @@ std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snap
   }
   if (style.height != 0 && lines.size() > style.height) {
     const std::size_t hidden = lines.size() - style.height + 1;
-    lines.resize(style.height - 1);
-    lines.push_back(fit("... " + std::to_string(hidden) + " more lines; make the window taller", style.width));
+    const bool asks = view.asking != TopView::Asking::nothing;
+    lines.resize(std::max<std::size_t>(style.height - 1, asks ? 1 : 0));
+    if (lines.size() < style.height)
+      lines.push_back(fit("... " + std::to_string(hidden) + " more lines; make the window taller", style.width));
   }
   return lines;
 }

@@ -186,6 +186,27 @@ TEST(TopScreen, RowsOfOneProgramSayWhichGpu) {
             "  ls             8    -     100        10  share        32       0        1");
 }
 
+TEST(TopScreen, NoMoreSmsAreGrantedThanTheGpuHas) {
+  ipc::Snapshot now = snapshot(2);
+  now.clients[0].isolated = true;
+  now.clients[0].usage[0].granted = now.clients[1].usage[0].granted = 132;
+  EXPECT_TRUE(render_top(nullptr, now, {})[0].ends_with("]  132 of 132 SMs granted in turns, 100 held"));
+}
+
+TEST(TopScreen, NamesInWideCharactersFitTheWindow) {
+  ipc::Snapshot now = snapshot(2);
+  now.slices[1].path = "学習";
+  now.slices[2].path = now.clients[1].slice = "学習/推論🚀";
+  now.clients[0].command = "./東京 --日本語 語語語語語語語語語語語語語語語語語語語";
+  const Lines plain = render_top(nullptr, now, {});
+  EXPECT_EQ(plain[4], "  ls              8    -     100        10  share         8       8        1");
+  EXPECT_EQ(plain[5], "  学習            -  100      50         0  share       100     124        1");
+  EXPECT_EQ(plain[6], "    推論🚀   4 lend    -     100         0  share       100     124        1");
+  for (std::size_t width = 1; width < 150; ++width)
+    for (const std::string& line : render_top(nullptr, now, {width, 24, true, true}))
+      ASSERT_LE(display_width(visible(line)), width) << visible(line);
+}
+
 TEST(TopScreen, ManySlicesLeaveRoomForPrograms) {
   ipc::Snapshot now = snapshot(2);
   for (int i = 0; i < 57; ++i) now.slices.push_back({"many-" + std::to_string(i)});

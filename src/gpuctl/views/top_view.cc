@@ -142,6 +142,23 @@ TopRequest press_while_asked(TopView& view, const Key& key, const TopRows& rows)
   return {};
 }
 
+/// A prompt and the end of what was typed, where the cursor is.
+std::string typed_line(const std::string& prompt, const std::string& typed, std::size_t width) {
+  const std::string answer = printable(typed) + "_";
+  const std::size_t most = width - std::min(width, display_width(answer));
+  const std::string asked = fit(prompt, std::max(most, width / 2));
+  return asked + fit_end(answer, width - display_width(asked));
+}
+
+/// The question with its end, whatever has to be cut of what is asked about.
+std::string yes_or_no(const std::string& what, std::size_t width) {
+  const std::string begin = "end ";
+  for (const std::string end : {"? y, or any other key", "? y"})
+    if (begin.size() + end.size() + std::min<std::size_t>(display_width(what), 12) <= width)
+      return begin + fit(what, width - begin.size() - end.size()) + end;
+  return fit("end it? y", width);
+}
+
 void fold(TopView& view, const TopRows& rows) {
   const ipc::Slice* slice = chosen_slice(view, rows);
   if (slice == nullptr || slice->path == "/") return;
@@ -233,20 +250,19 @@ TopRequest press(TopView& view, const Key& key, const TopRows& rows, std::size_t
   return {};
 }
 
-std::string question(const TopView& view, const TopRows& rows) {
+std::string question(const TopView& view, const TopRows& rows, std::size_t width) {
   switch (view.asking) {
     case Asking::filter:
-      return "only rows with: " + printable(view.typed) + "_";
+      return typed_line("only rows with: ", view.typed, width);
     case Asking::setting:
-      if (slice_to_set(view, rows).empty()) return "it is gone";
-      return "set " + printable(slice_to_set(view, rows)) + " (max=40 weight=50 ...): " + printable(view.typed) + "_";
+      if (slice_to_set(view, rows).empty()) return fit("it is gone", width);
+      return typed_line("set " + printable(slice_to_set(view, rows)) + " (max=40 weight=50 ...): ", view.typed, width);
     case Asking::kill:
       if (const ipc::Client* program = chosen_program(view, rows))
-        return "end program " + std::to_string(program->pid) + " in " + printable(program->slice) +
-               "? y, or any other key";
+        return yes_or_no("program " + std::to_string(program->pid) + " in " + printable(program->slice), width);
       if (const ipc::Slice* slice = chosen_slice(view, rows))
-        return "end all programs in and below " + printable(slice->path) + "? y, or any other key";
-      return "it is gone";
+        return yes_or_no("all programs in and below " + printable(slice->path), width);
+      return fit("it is gone", width);
     default:
       return {};
   }

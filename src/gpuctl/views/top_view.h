@@ -53,8 +53,9 @@ struct TopRequest {
 /// `page`: how many rows a page has.
 TopRequest press(TopView& view, const Key& key, const TopRows& rows, std::size_t page);
 
-/// The first line while something is asked; "" while nothing is.
-std::string question(const TopView& view, const TopRows& rows);
+/// The first line while something is asked, in so many columns: of a long name or answer not all is shown, of the
+/// question all. "" while nothing is asked.
+std::string question(const TopView& view, const TopRows& rows, std::size_t width);
 
 std::string order_name(TopView::Order order);
 

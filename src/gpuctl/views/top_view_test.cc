@@ -142,6 +142,36 @@ TEST(TopView, ToEndAProgramIsAskedFirst) {
   EXPECT_EQ(person.type("y"), (TopRequest{TopRequest::Kind::kill_slice, 0, "/", ""}));
 }
 
+TEST(TopView, AQuestionNeverLeavesTheScreen) {
+  Person person;
+  const std::string path = "a-slice-with-a-long-name/" + std::string(100, 'x');
+  for (ipc::Slice& slice : person.now.slices)
+    if (slice.path == "a") slice.path = path;
+  person.now.clients[0].slice = path;
+  person.model = make_top_model(nullptr, person.now);
+  person.press({tab});
+  person.press({down});
+  ASSERT_EQ(person.view.slice, path);
+  person.type("k");
+  for (std::size_t height = 1; height < 30; ++height)
+    for (std::size_t width = 10; width < 100; ++width) {
+      const std::string first = person.screen(width, height).at(0);
+      ASSERT_TRUE(first.starts_with("end ")) << first;
+      ASSERT_NE(first.find("? y"), std::string::npos) << first;
+      ASSERT_LE(display_width(first), width);
+    }
+  EXPECT_TRUE(person.screen(80)[0].starts_with("end all programs in and below a-slice")) << person.screen(80)[0];
+  EXPECT_TRUE(person.screen(80)[0].ends_with("~? y, or any other key")) << person.screen(80)[0];
+  person.press({escape});
+  person.type("emax=40 weight=50 reserve=13");
+  for (std::size_t width = 20; width < 100; ++width) {
+    const std::string first = person.screen(width, 1).at(0);
+    ASSERT_TRUE(first.starts_with("set a-")) << first;
+    ASSERT_TRUE(first.ends_with("=13_")) << "what was typed last: " << first;
+    ASSERT_LE(display_width(first), width);
+  }
+}
+
 TEST(TopView, WhoIsGoneMeanwhileIsNotEnded) {
   Person person;
   person.press({down});

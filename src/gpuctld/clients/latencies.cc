@@ -12,11 +12,12 @@ namespace gpuctl::daemon {
 namespace {
 
 using Nanoseconds = std::chrono::nanoseconds;
+constexpr Nanoseconds kLongest{kLongestLatency};
 
 void put(std::vector<ipc::Latency>& out, const char* of, std::int64_t seconds,
          const sched::LatencyHistogram& histogram) {
   const auto us = [&](double share) {
-    return std::chrono::duration<double, std::micro>(*histogram.percentile(share)).count();
+    return std::chrono::duration<double, std::micro>(std::min(*histogram.percentile(share), kLongest)).count();
   };
   if (histogram.count() == 0) return;
   out.push_back({.of = of,

@@ -55,6 +55,14 @@ TEST(ClientLatency, CountsRequestsAloneFromTheFirstOn) {
   EXPECT_EQ(said.back().count, 4);
 }
 
+TEST(ClientLatency, SaysOfTheLastBucketWhereItBegins) {
+  Page page;
+  ClientLatency latency;
+  page.burst(3'000'000);
+  latency.look(page, kSecond);
+  EXPECT_DOUBLE_EQ(latency.describe().back().p50_us, 128'849'018.88);
+}
+
 TEST(ClientLatency, CountersMayWrap) {
   Page page;
   ClientLatency latency;
