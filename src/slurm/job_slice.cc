@@ -1,9 +1,10 @@
 #include "slurm/job_slice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
+#include "base/latency_text.h"
+#include "base/slurm_job.h"
 #include "ipc/codec.h"
 
 namespace gpuctl::slurm {
@@ -14,7 +15,6 @@ using boost::json::object;
 
 constexpr std::int64_t kGraceMs = 2000;            // between SIGTERM and SIGKILL
 constexpr std::chrono::milliseconds kToEnd = 15s;  // Kill waits for the programs' ends
-constexpr std::string_view kJob = "job-";
 
 std::string above(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -68,21 +68,19 @@ Answer<bool> create(Daemon& daemon, const std::string& path, object settings) {
 }  // namespace
 
 std::string job_name(std::uint32_t job) {
-  return std::string(kJob) + std::to_string(job);
-}
-
-std::uint32_t job_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
-  if (!path.starts_with(kJob)) return 0;
-  path.remove_prefix(kJob.size());
-  std::uint32_t job = 0;
-  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), job);
-  return error == std::errc() && end == path.data() + path.size() ? job : 0;
+  return std::string(kSlurmJob) + std::to_string(job);
 }
 
 bool wants_slice(const Request& request, const Arguments& arguments, const Job& job) {
   return request.any() || (arguments.shards > 0 && job.shards > 0);
+}
+
+bool needs_own(const Request& step, const ipc::Slice& of_job) {
+  // A daemon that reads it otherwise says what is wrong.
+  const bool same_target =
+      !step.latency || *step.latency == of_job.latency ||
+      (parse_latency(*step.latency) && parse_latency(*step.latency) == parse_latency(of_job.latency));
+  return !same_target || narrows(step.sms, of_job.max) || narrows(step.memory, of_job.memory_max);
 }
 
 Limits limits_of(const Request& request, const Arguments& arguments, const Job& job,
@@ -153,7 +151,7 @@ Answer<std::string> make_slice(Daemon& daemon, const Request& request, const Arg
   if (!there) return there.error();
   if (there->owner_uid != static_cast<std::int64_t>(job.uid))
     return Refusal("slice '" + path + "' is there already and belongs to another user");
-  if (!narrows(request.sms, there->max) && !narrows(request.memory, there->memory_max)) return path;
+  if (!needs_own(request, *there)) return path;
   const std::string own = path + "/step-" + std::to_string(job.step);
   const auto made_own = create(daemon, own, settings_of(request, {request.sms, request.memory}, job));
   if (!made_own) return made_own.error();
@@ -180,7 +178,8 @@ std::vector<std::string> end_slice(Daemon& daemon, const std::string& path) {
 std::vector<std::string> slices_of(std::uint32_t job, uid_t uid, const std::vector<ipc::Slice>& slices) {
   std::vector<std::string> paths;
   for (const ipc::Slice& slice : slices)
-    if (job_of(slice.path) == job && slice.owner_uid == static_cast<std::int64_t>(uid)) paths.push_back(slice.path);
+    if (slurm_job_of(slice.path) == job && slice.owner_uid == static_cast<std::int64_t>(uid))
+      paths.push_back(slice.path);
   return paths;
 }
 
@@ -189,7 +188,7 @@ std::vector<std::string> leftovers(const std::vector<ipc::Slice>& slices, const 
   const auto open = open_to_jobs(arguments);
   std::vector<std::string> paths;
   for (const ipc::Slice& slice : slices) {
-    const std::uint32_t job = job_of(slice.path);
+    const std::uint32_t job = slurm_job_of(slice.path);
     if (job == 0 || living.contains(job) || std::ranges::find(open, above(slice.path)) == open.end()) continue;
     const bool used = std::ranges::any_of(
         slices, [&](const ipc::Slice& other) { return is_in(other.path, slice.path) && other.clients > 0; });

@@ -31,11 +31,12 @@ inline constexpr std::string_view kParent = "slurm";  ///< where a job's slice i
 
 /// "job-123"
 std::string job_name(std::uint32_t job);
-/// The job of a slice whose last name is "job-123"; 0: it is no job's.
-std::uint32_t job_of(std::string_view path);
 
 /// Whether the job is to have a slice at all.
 bool wants_slice(const Request& request, const Arguments& arguments, const Job& job);
+
+/// Whether a step is to have a slice of its own below its job's: it asks for less, or for another target of latency.
+bool needs_own(const Request& step, const ipc::Slice& of_job);
 
 /// Its share of each GPU, and no more than it asked for. An absent limit is none.
 struct Limits {
@@ -48,7 +49,7 @@ Limits limits_of(const Request& request, const Arguments& arguments, const Job& 
 bool is_owner(const std::string& path, const Job& job, const std::vector<ipc::Slice>& slices);
 
 /// Makes the slice, unless an earlier step of the job has made it. Returns its path: that of a slice for this step
-/// alone, below the job's, if the step asks for less than the job has.
+/// alone, below the job's, where needs_own().
 Answer<std::string> make_slice(Daemon& daemon, const Request& request, const Arguments& arguments, const Job& job);
 
 /// Ends the programs that are left in it and deletes it and what is below it. Returns what of that failed, a line each.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/slurm_job.h"
+
 namespace gpuctl::slurm {
 namespace {
 
@@ -41,11 +43,11 @@ Arguments with_shards(std::int64_t shards) {
 
 TEST(SlurmJobSlice, NamesOfJobs) {
   EXPECT_EQ(job_name(123), "job-123");
-  EXPECT_EQ(job_of("slurm/job-123"), 123u);
-  EXPECT_EQ(job_of("job-5"), 5u);
+  EXPECT_EQ(slurm_job_of("slurm/job-123"), 123u);
+  EXPECT_EQ(slurm_job_of("job-5"), 5u);
   for (const char* path :
        {"slurm", "/", "slurm/job-", "slurm/job-1x", "slurm/job-1/step-0", "slurm/ajob-1", "job-99999999999"})
-    EXPECT_EQ(job_of(path), 0u) << path;
+    EXPECT_EQ(slurm_job_of(path), 0u) << path;
 }
 
 TEST(SlurmJobSlice, JobsThatAskAndJobsWithShardsHaveOne) {
@@ -78,6 +80,22 @@ TEST(SlurmJobSlice, NobodyGetsMoreThanTheShards) {
   EXPECT_EQ(limits.sms, 49);
   EXPECT_EQ(limits.memory, kGiB);
   EXPECT_EQ(limits_of(asks, {}, job_with(0), gpu).sms, 100);
+}
+
+TEST(SlurmJobSlice, AStepHasItsOwnForLessAndForAnotherTarget) {
+  ipc::Slice job = slice("slurm/job-7", 1000);
+  job.max = 49;
+  job.latency = "5ms";
+  EXPECT_FALSE(needs_own({}, job));
+  EXPECT_FALSE(needs_own({.slice = "slurm", .sms = 49, .memory = {}, .latency = {}}, job));
+  EXPECT_TRUE(needs_own({.slice = {}, .sms = 48, .memory = {}, .latency = {}}, job));
+  EXPECT_TRUE(needs_own({.slice = {}, .sms = {}, .memory = kGiB, .latency = {}}, job));
+  EXPECT_TRUE(needs_own({.slice = {}, .sms = {}, .memory = {}, .latency = "2x"}, job));
+  EXPECT_TRUE(needs_own({.slice = {}, .sms = {}, .memory = {}, .latency = "nonsense"}, job)) << "the daemon refuses it";
+  for (const char* same : {"5ms", "0.005s", "5000us"})
+    EXPECT_FALSE(needs_own({.slice = {}, .sms = {}, .memory = {}, .latency = same}, job)) << same;
+  job.latency = "none";
+  EXPECT_TRUE(needs_own({.slice = {}, .sms = {}, .memory = {}, .latency = "5ms"}, job));
 }
 
 TEST(SlurmJobSlice, OwnersAndOwnersOfSlicesAbove) {

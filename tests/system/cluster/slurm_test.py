@@ -135,11 +135,14 @@ class Options(slurm.SlurmTest):
 
     def test_a_step_that_asks_for_less_has_a_slice_below_the_jobs(self):
         show = self.script(PRINT)
-        lines = [f"srun --gpu-sms=2 {show}", f"srun {show}", "echo end", "sleep 600"]
+        latency = self.script(f"{instance.GPUCTL} show --json $GPUCTL_SLICE | grep -o '.latency.:.5ms.'")
+        lines = [f"srun --gpu-sms=2 {show}", f"srun {show}", f"srun --gpu-latency=5ms {latency}", "echo end"]
+        lines.append("sleep 600")
         job = self.submit("--gres=shard:4", uid=NOBODY, lines=lines)
         instance.wait_until(lambda: "end" in self.output_of(job), "its steps to end", told=self.said)
         said = [line for line in self.output_of(job).splitlines() if "SLICE" in line]
         self.assertEqual(said, [f"GPUCTL_SLICE=slurm/job-{job}/step-0", f"GPUCTL_SLICE=slurm/job-{job}"])
+        self.assertIn('"latency":"5ms"', self.output_of(job))
         node = self.job(job)["NodeList"]
         self.assertNotIn(f"slurm/job-{job}/step-0", self.slices(node))
         self.assertIn(f"slurm/job-{job}", self.slices(node))
