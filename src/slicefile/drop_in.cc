@@ -6,8 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
+#include "base/read_write.h"
+#include "base/regular_file.h"
 #include "base/replace_file.h"
 
 namespace gpuctl::slicefile {
@@ -16,9 +17,12 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_saved(const std::string& file) {
-  std::ifstream stream(file);
-  std::string line;
-  return std::getline(stream, line) && line + '\n' == kSavedLine;
+  const RegularFile opened(file);
+  if (!opened.opened()) return false;
+  std::string begin;
+  const auto take = [&](std::string_view piece) { return (begin += piece).size() < kSavedLine.size(); };
+  static_cast<void>(read_pieces(opened.fd(), take));
+  return begin.starts_with(kSavedLine);
 }
 
 Error failed(const std::string& file, int error) {

@@ -1,6 +1,8 @@
 #include "slicefile/drop_in.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -39,6 +41,17 @@ TEST_F(DropIn, IsWrittenReplacedAndFound) {
   std::ofstream(directory + "/empty.toml");
   EXPECT_EQ(saved_drop_ins(directory), std::vector<std::string>{file});  // nor is anything unfinished left
   EXPECT_TRUE(saved_drop_ins(directory_ + "/nowhere").empty());
+}
+
+TEST_F(DropIn, AFifoOrADeviceHoldsNobodyUp) {
+  const std::string fifo = drop_in_file(directory_, "a"), saved = drop_in_file(directory_, "b");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", drop_in_file(directory_, "c"));
+  ::alarm(60);
+  ASSERT_TRUE(write_drop_in(saved, "[slice.b]\n"));
+  EXPECT_EQ(saved_drop_ins(directory_), std::vector<std::string>{saved});
+  EXPECT_FALSE(write_drop_in(fifo, "[slice.a]\n"));
+  ::alarm(0);
 }
 
 TEST_F(DropIn, SomebodysOwnFileStays) {

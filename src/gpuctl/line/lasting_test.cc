@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "gpuctl/testing/command_line_fixture.h"
+#include "gpuctl/text/failure.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -63,6 +64,26 @@ TEST_F(Lasting, SaveOfAllRemovesWhatIsGoneAndNothingElse) {
   EXPECT_TRUE(fs::exists(drop_in("own")));
   EXPECT_TRUE(fs::exists(drop_in("ls")));
   EXPECT_FALSE(fs::exists(drop_in("batch")));
+}
+
+TEST_F(Lasting, SaveOfAllLeavesOutSlicesThatGoWithTheirJobs) {
+  for (const char* path : {"slurm", "slurm/job-12", "slurm/job-12/step-0", "batch/job-7", "job-3", "batch/job-x"}) {
+    slices_.emplace_back();
+    slices_.back().path = path;
+  }
+  daemon_.on("ListSlices", {{"slices", to_json(slices_)}});
+  ASSERT_EQ(gpuctl({"save", "--config", config()}).err, "");
+  for (const char* kept : {"slurm", "job-3", "batch+job-x"}) EXPECT_TRUE(fs::exists(drop_in(kept))) << kept;
+  for (const char* gone : {"slurm+job-12", "slurm+job-12+step-0", "batch+job-7"})
+    EXPECT_FALSE(fs::exists(drop_in(gone))) << gone;
+  ASSERT_EQ(gpuctl({"save", "slurm/job-12", "--config", config()}).err, "");
+  EXPECT_TRUE(fs::exists(drop_in("slurm+job-12"))) << "it was named";
+}
+
+TEST_F(Lasting, WhatIsMadeToLastIsSavedWhereTheDaemonReads) {
+  daemon_.on("CreateSlice", boost::json::object());
+  EXPECT_EQ(gpuctl({"create-slice", "batch", "--persist", "--config", config()}).err, "");
+  EXPECT_TRUE(fs::exists(drop_in("batch")));
 }
 
 TEST_F(Lasting, SaveWritesOnlyWhereTheDaemonReads) {

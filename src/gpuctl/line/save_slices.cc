@@ -1,12 +1,15 @@
 #include "gpuctl/line/save_slices.h"
 
 #include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/slurm_job.h"
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/text/table.h"
 #include "sched/slices.h"
 #include "slicefile/drop_in.h"
 #include "slicefile/slice_file.h"
@@ -60,6 +63,7 @@ Outcome<SavedSlices> save_slices(const Context& context, const std::string& path
   SavedSlices saved;
   for (const ipc::Slice& slice : *slices) {
     if (!path.empty() && (slice.path == "/" ? path != "/" : !sched::in_or_below(path, slice.path))) continue;
+    if (path.empty() && belongs_to_slurm_job(slice.path)) continue;
     const std::string file = slicefile::drop_in_file(directory, slice.path);
     if (const auto written = slicefile::write_drop_in(file, slicefile::table_text(slice.path, settings_of(slice)));
         !written)

@@ -14,8 +14,8 @@ struct SavedSlices {
   std::vector<std::string> written, removed;
 };
 
-/// The slice `path` and those above it; "": all slices. `config`: the gpuctl.toml whose drop-ins are written, which
-/// must be the one that the daemon reads; "": the one that is installed.
+/// The slice `path` and those above it; "": all slices but those of Slurm's jobs. `config`: the gpuctl.toml whose
+/// drop-ins are written, which must be the one that the daemon reads; "": the one that is installed.
 Outcome<SavedSlices> save_slices(const Context& context, const std::string& path, std::string config);
 
 }  // namespace gpuctl::cli

@@ -10,7 +10,7 @@ namespace gpuctl::cli {
 
 Action declare_create_slice(Arguments& arguments) {
   struct Options {
-    std::string name;
+    std::string name, config;
     bool persist = false;
     std::vector<std::string> values = std::vector<std::string>(setting_options().size());
   };
@@ -23,6 +23,8 @@ Action declare_create_slice(Arguments& arguments) {
         arguments.add("--" + std::string(setting.option), options->values[i], setting.help).value(setting.argument));
   }
   arguments.add_flag("--persist", options->persist, "Keep it for the next boot too, as gpuctl save does");
+  arguments.add("--config", options->config, "Of --persist: the daemon's configuration, if not " GPUCTL_CONFIG_FILE)
+      .value("FILE");
   arguments.footer(policy_help());
 
   return [options, given](Context& context) -> Outcome<int> {
@@ -39,7 +41,7 @@ Action declare_create_slice(Arguments& arguments) {
     const auto reply = change(context, "CreateSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
     if (options->persist) {
-      const auto saved = save_slices(context, *path, "");
+      const auto saved = save_slices(context, *path, options->config);
       if (!saved)
         return Failure{saved.error().exit_status, "the slice is made, but not kept: " + saved.error().message};
     }
