@@ -110,6 +110,20 @@ void judge_library(const MachineSeen& seen, std::vector<Finding>& findings) {
                         "install gpuslice-compile"});
 }
 
+void judge_software_gpu(const MachineSeen& seen, std::vector<Finding>& findings) {
+  if (!seen.no_software_gpu.empty())
+    findings.push_back({software_only(seen) ? error : warning, "software GPU", printable(seen.no_software_gpu),
+                        "set GPUCTL_SOFTGPU to the directory of the software libcuda.so.1, or unset it"});
+}
+
+void judge_slices(const MachineSeen& seen, std::vector<Finding>& findings) {
+  for (const ipc::Slice& slice : seen.slices)
+    if (slice.max == 0)
+      findings.push_back({warning, "slices",
+                          "slice " + printable(slice.path) + " has max 0: no program in it and below it gets an SM",
+                          "gpuctl set " + printable(slice.path) + " max=none"});
+}
+
 void judge_configuration(const MachineSeen& seen, std::vector<Finding>& findings) {
   for (const std::string& line : seen.configuration)
     findings.push_back({error, "configuration", printable(line), "mend it, then: systemctl reload gpuctld"});
@@ -133,6 +147,8 @@ std::vector<Finding> judge(const MachineSeen& seen) {
   judge_driver(seen, findings);
   judge_mps(seen, findings);
   judge_library(seen, findings);
+  judge_software_gpu(seen, findings);
+  judge_slices(seen, findings);
   judge_configuration(seen, findings);
   if (seen.in_container) findings.push_back({note, "container", "this is inside a container", ""});
   return findings;

@@ -48,6 +48,10 @@ struct MachineSeen {
   std::string library_says;  ///< what ld.so says when it is preloaded; "": it loads
   bool helper = true;        ///< the compile helper is beside it
 
+  std::string no_software_gpu;  ///< why GPUCTL_SOFTGPU names none; "": it does, or is not set
+
+  std::vector<ipc::Slice> slices;  ///< of the daemon
+
   std::vector<std::string> configuration;  ///< lines of `gpuctld --check-config` that found something
   bool configuration_read = false;         ///< whether it could be asked
 

@@ -73,6 +73,16 @@ TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
        },
        error, "gpuctl.toml:3"},
       {"a note of the daemon", [](MachineSeen& s) { s.status->notes = {"reserves do not fit"}; }, note, "do not fit"},
+      {"a wrong software GPU", [](MachineSeen& s) { s.no_software_gpu = "cannot read /x/libcuda.so.1"; }, warning,
+       "cannot read /x/libcuda.so.1"},
+      {"a slice without SMs",
+       [](MachineSeen& s) {
+         s.slices.resize(2);
+         s.slices[0].path = "ls";
+         s.slices[1].path = "batch";
+         s.slices[1].max = 0;
+       },
+       warning, "slice batch has max 0"},
       {"a container", [](MachineSeen& s) { s.in_container = true; }, note, "container"},
   };
   for (const Case& one : cases) {

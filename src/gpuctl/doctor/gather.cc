@@ -46,6 +46,17 @@ void see_daemon(const Context& context, MachineSeen& seen) {
     seen.status = std::move(*status);
   else
     seen.no_daemon = status.error().message;
+  const auto list = ask(context, "ListSlices");
+  if (!list) return;
+  auto slices = decode_reply(*list, [](ipc::Fields& fields) { return ipc::read_list<ipc::Slice>(fields, "slices"); });
+  if (slices) seen.slices = std::move(*slices);
+}
+
+void see_software_gpu(MachineSeen& seen) {
+  const char* named = std::getenv("GPUCTL_SOFTGPU");
+  if (named == nullptr || *named == '\0') return;
+  if (const Result<std::string> found = find_software_gpu(own_executable()); !found)
+    seen.no_software_gpu = found.error().message;
 }
 
 /// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ...": the word with dots.
@@ -134,6 +145,7 @@ MachineSeen see_machine(const Context& context) {
   see_driver(seen);
   see_mps(seen);
   see_library(seen);
+  see_software_gpu(seen);
   see_configuration(seen);
   return seen;
 }
