@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/suggest.h"
 #include "gpuctl/text/table.h"
@@ -55,14 +56,23 @@ Action declare_k8s(Arguments& arguments) {
   auto plan = std::make_shared<ResourceSlicePlan>(ResourceSlicePlan{kDriver, host_name()});
   arguments.add("--node", plan->node, "Name of this node in Kubernetes (default: of this machine)").value("NAME");
   arguments.add("--driver", plan->driver, "Name of the driver (gpu.gpuctl.io)").value("NAME");
+  auto named = std::make_shared<std::vector<std::string>>();
+  arguments
+      .add("--slice", *named, "A slice that is a device, whatever is below it; without this, those with none below")
+      .value("NAME");
 
-  return [what, plan](Context& context) -> Outcome<int> {
+  return [what, plan, named](Context& context) -> Outcome<int> {
     if (*what != kResourceSlice)
       return usage("k8s: there is no '" + printable(*what) + "'" + hint(*what, {kResourceSlice}));
     if (const std::string problem = subdomain_problem(plan->driver, kMostOfDriver); !problem.empty())
       return usage("k8s: --driver: '" + printable(plan->driver) + "' " + problem);
     if (const std::string problem = subdomain_problem(plan->node, kMostOfNode); !problem.empty())
       return usage("k8s: --node: '" + printable(plan->node) + "' " + problem);
+    for (const std::string& name : *named) {
+      const Outcome<std::string> path = slice_path(name);
+      if (!path) return path.error();
+      plan->slices.push_back(*path);
+    }
     return print_resource_slices(context, *plan);
   };
 }

@@ -1,8 +1,9 @@
 #include "gpuctl/views/resource_slice.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json/serialize.hpp>
-#include <set>
+#include <cstdio>
 
 #include "gpuctl/text/table.h"
 
@@ -26,19 +27,33 @@ bool has_slice_below(const ipc::Slice& slice, const std::vector<ipc::Slice>& sli
   });
 }
 
-/// A DNS label that none of `names` is; it becomes one of them.
-std::string label_of(std::int64_t gpu, const std::string& path, std::set<std::string>& names) {
+/// Eight hexadecimal digits (FNV-1a).
+std::string digest(const std::string& text) {
+  std::uint32_t hash = 0x811c9dc5;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193;
+  std::array<char, 9> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08x", hash);
+  return digits.data();
+}
+
+/// A DNS label that is the device's alone, whatever other slices there are: who has allocated the device knows it by
+/// that. "/" is "--"; of a path that cannot be told by what a label takes, there is a digest at the end.
+std::string label_of(std::int64_t gpu, const std::string& path) {
   std::string label = "gpu-" + std::to_string(gpu);
-  for (const char c : path == "/" ? std::string() : '-' + path) {
+  if (path == "/") return label;
+  label += '-';
+  bool is_all = path.find("--") == path.npos;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const char c = path[i];
     const auto lower = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    label += (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9') ? lower : '-';
+    const bool plain = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
+    const bool at_end = i == 0 || i + 1 == path.size() || path[i - 1] == '/' || path[i + 1] == '/';
+    is_all = is_all && ((plain && c == lower) || c == '/' || (c == '-' && !at_end));
+    label += plain ? std::string(1, lower) : c == '/' ? "--" : "-";
   }
-  for (int number = 1;; ++number) {
-    const std::string end = number == 1 ? "" : '-' + std::to_string(number);
-    std::string name = label.substr(0, kMostLabel - end.size());
-    name.erase(name.find_last_not_of('-') + 1);
-    if (names.insert(name += end).second) return name;
-  }
+  if (is_all && label.size() <= kMostLabel) return label;
+  const std::string end = '-' + digest(path);
+  return label.substr(0, kMostLabel - end.size()) + end;
 }
 
 /// Of `amount` units each claim takes at least one; one that does not say how many takes all.
@@ -63,8 +78,7 @@ std::int64_t bounded(std::int64_t all, const std::optional<std::int64_t>& effect
   return std::min(all, effective.value_or(set.value_or(all)));
 }
 
-object device_object(const ipc::Device& device, const ipc::Slice& slice, std::int64_t sms, std::int64_t mib,
-                     std::set<std::string>& names) {
+object device_object(const ipc::Device& device, const ipc::Slice& slice, std::int64_t sms, std::int64_t mib) {
   object attributes{{"slice", text(slice.path)},
                     {"gpu", number(device.index)},
                     {"uuid", text(device.uuid)},
@@ -73,7 +87,7 @@ object device_object(const ipc::Device& device, const ipc::Slice& slice, std::in
                     {"mode", text(device.mode)},
                     {"reserve", number(slice.path == "/" ? 0 : slice.effective_reserve.value_or(slice.reserve))},
                     {"priority", number(slice.effective_priority.value_or(slice.priority))}};
-  return {{"name", label_of(device.index, slice.path, names)},
+  return {{"name", label_of(device.index, slice.path)},
           {"allowMultipleAllocations", true},
           {"attributes", std::move(attributes)},
           {"capacity", object{{"sms", capacity(sms, "")}, {"memory", capacity(mib, "Mi")}}}};
@@ -126,10 +140,13 @@ std::string subdomain_problem(const std::string& name, std::size_t most) {
 
 array resource_slices(const ResourceSlicePlan& plan, const std::vector<ipc::Device>& devices,
                       const std::vector<ipc::Slice>& slices, std::vector<std::string>& notes) {
-  std::set<std::string> names;
+  for (const std::string& name : plan.slices)
+    if (std::ranges::find(slices, name, &ipc::Slice::path) == slices.end())
+      notes.push_back("there is no slice '" + printable(name) + "'");
   array all;
   for (const ipc::Slice& slice : slices) {
-    if (has_slice_below(slice, slices)) continue;
+    const bool named = std::ranges::find(plan.slices, slice.path) != plan.slices.end();
+    if (plan.slices.empty() ? has_slice_below(slice, slices) : !named) continue;
     if (slice.path.size() > kMostText) {
       notes.push_back("slice '" + printable(slice.path) + "' is left out: Kubernetes takes names of " +
                       std::to_string(kMostText) + " bytes");
@@ -139,7 +156,7 @@ array resource_slices(const ResourceSlicePlan& plan, const std::vector<ipc::Devi
       const std::int64_t sms = bounded(device.sms, slice.effective_max, slice.max);
       const std::int64_t mib = bounded(device.memory_bytes, slice.effective_memory_max, slice.memory_max) / kMiB;
       if (sms > 0 && mib > 0)
-        all.push_back(device_object(device, slice, sms, mib, names));
+        all.push_back(device_object(device, slice, sms, mib));
       else
         notes.push_back("slice '" + printable(slice.path) + "' is left out: it has no " + (sms > 0 ? "memory" : "SMs"));
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/serialize.hpp>
+#include <set>
 
 namespace gpuctl::cli {
 namespace {
@@ -45,7 +46,7 @@ struct Made {
 
 Made made_of(const std::vector<ipc::Device>& devices, const std::vector<ipc::Slice>& slices) {
   Made made;
-  made.slices = resource_slices({"gpu.gpuctl.io", "node-1"}, devices, slices, made.notes);
+  made.slices = resource_slices({"gpu.gpuctl.io", "node-1", {}}, devices, slices, made.notes);
   return made;
 }
 
@@ -67,7 +68,7 @@ TEST(ResourceSlice, SlicesWithoutOthersBelowThem) {
   train.memory_max = kGiB;
   ls.reserve = 8;
   const Made made = made_of({gpu(0)}, {slice_of("/"), slice_of("batch"), train, ls, slice_of("batches")});
-  EXPECT_EQ(made.names(), (std::vector<std::string>{"gpu-0-batch-train", "gpu-0-ls", "gpu-0-batches"}));
+  EXPECT_EQ(made.names(), (std::vector<std::string>{"gpu-0-batch--train", "gpu-0-ls", "gpu-0-batches"}));
   EXPECT_EQ(made.devices()[0].at("capacity").at("sms").at("value"), "40") << "what is in force";
   EXPECT_EQ(made.devices()[0].at("capacity").at("memory").at("value"), "1024Mi");
   EXPECT_EQ(made.devices()[0].at("attributes").at("slice").at("string"), "batch/train");
@@ -76,11 +77,33 @@ TEST(ResourceSlice, SlicesWithoutOthersBelowThem) {
 
 TEST(ResourceSlice, NamesAreLabelsAndDiffer) {
   const std::string longest(62, 'x');
-  const Made made = made_of({gpu(0)}, {slice_of("a-b"), slice_of("A.b"), slice_of("a_b"), slice_of(longest + "1"),
-                                       slice_of(longest + "2"), slice_of("end_")});
-  const std::string cut = "gpu-0-" + std::string(57, 'x');
-  EXPECT_EQ(made.names(), (std::vector<std::string>{"gpu-0-a-b", "gpu-0-a-b-2", "gpu-0-a-b-3", cut,
-                                                    cut.substr(0, 61) + "-2", "gpu-0-end"}));
+  const Made made = made_of(
+      {gpu(0)}, {slice_of("a-b"), slice_of("a/b"), slice_of("A.b"), slice_of("a_b"), slice_of("a--b"), slice_of("a-/b"),
+                 slice_of(longest + "1"), slice_of(longest + "2"), slice_of("end_"), slice_of("end")});
+  const std::vector<std::string> names = made.names();
+  EXPECT_EQ(names[0], "gpu-0-a-b");
+  EXPECT_EQ(names[1], "gpu-0-a--b");
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  for (const std::string& name : names) {
+    EXPECT_EQ(subdomain_problem(name, 63), "") << name;
+    EXPECT_EQ(name.find('.'), name.npos) << name;
+  }
+}
+
+TEST(ResourceSlice, ANameIsOfItsSliceWhateverOthersThereAre) {
+  const std::vector<ipc::Slice> slices{slice_of("A.b"), slice_of("a_b"), slice_of("a/b"), slice_of("a--b")};
+  const std::vector<std::string> together = made_of({gpu(0)}, slices).names();
+  for (std::size_t i = 0; i < slices.size(); ++i)
+    EXPECT_EQ(made_of({gpu(0)}, {slices[i]}).names(), std::vector<std::string>{together[i]});
+}
+
+TEST(ResourceSlice, SlicesThatAreNamedStayDevicesWithClaimsBelowThem) {
+  ipc::Slice claim = slice_of("batch/claim-1");
+  const std::vector<ipc::Slice> slices{slice_of("/"), slice_of("batch"), claim, slice_of("ls")};
+  Made made;
+  made.slices = resource_slices({"gpu.gpuctl.io", "node-1", {"batch", "gone"}}, {gpu(0)}, slices, made.notes);
+  EXPECT_EQ(made.names(), std::vector<std::string>{"gpu-0-batch"});
+  EXPECT_EQ(made.notes, std::vector<std::string>{"there is no slice 'gone'"});
 }
 
 TEST(ResourceSlice, WhatCannotBeOfferedIsLeftOutAndSaid) {

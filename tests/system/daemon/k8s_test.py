@@ -93,7 +93,9 @@ class ResourceSlices(instance.SystemTest):
         (item,), notes = self.printed()
         self.check(item)
         sms = {device["name"]: device["capacity"]["sms"]["value"] for device in item["spec"]["devices"]}
-        self.assertEqual(sms, {"gpu-0-batch-train-one": "6", "gpu-0-least": "1", "gpu-0-ls": str(instance.SMS)})
+        self.assertEqual(
+            sms, {"gpu-0-batch--train-one-0256698c": "6", "gpu-0-least": "1", "gpu-0-ls": str(instance.SMS)}
+        )
         self.assertEqual(notes, "note: slice 'none' is left out: it has no SMs\n")
 
     @unittest.skipUnless(HAS_SCHEMAS, "no schemas (PyPI: kubernetes-validate)")
