@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,10 @@ TYPED = {
     "gpuctl s": {"set", "save", "show", "status", "simulate"},
     "gpuctl create-slice x --reserve-mode ": {"strict", "active", "lend"},
     "gpuctl create-slice x --pers": {"--persist"},
+    "gpuctl k8s ": {"resourceslice"},
 }
+HELP = subprocess.run([GPUCTL, "--help"], capture_output=True, text=True, check=True).stdout
+VERBS = set(re.findall(r"^  ([a-z]\S*)", HELP.split("\nVerbs:\n")[1].split("\n\n")[0], re.MULTILINE))
 BASH = 'source "$1"; COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2)); _gpuctl; printf "%s\\n" "${COMPREPLY[@]}"'
 # compadd and _files belong to zsh's completion system, which is not there without a terminal.
 ZSH = """
@@ -42,7 +46,7 @@ class Completion(unittest.TestCase):
     def check(self, shell, command):
         if shutil.which(shell) is None:
             self.skipTest(f"no {shell} here")
-        for typed, wanted in TYPED.items():
+        for typed, wanted in (TYPED | {"gpuctl ": VERBS}).items():
             done = subprocess.run(
                 command(typed),
                 capture_output=True,
