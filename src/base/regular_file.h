@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -71,6 +72,12 @@ class RegularFile {
 /// The content of a regular file of at most `most` bytes.
 inline Result<std::string> read_regular_file(const std::string& path, std::size_t most) {
   return RegularFile(path).read(most);
+}
+
+/// Whether that is /dev/null, or leads there: who names it in place of a file means an empty one.
+inline bool is_null_device(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 
 }  // namespace gpuctl

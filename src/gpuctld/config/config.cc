@@ -7,6 +7,7 @@
 
 #include <toml++/toml.h>
 
+#include "base/regular_file.h"
 #include "gpuctld/config/daemon_keys.h"
 #include "gpuctld/config/former_keys.h"
 #include "slicefile/tables.h"
@@ -151,6 +152,7 @@ ConfigOutcome read_config(const std::string& file, bool required, Accepted accep
   ConfigOutcome outcome;
   if (file.empty()) return outcome;
   std::error_code error;
+  if (is_null_device(file)) return outcome;
   if (fs::exists(file, error))
     read_file(file, accepted, outcome);
   else if (required)

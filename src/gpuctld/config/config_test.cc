@@ -171,6 +171,21 @@ TEST_F(ConfigTest, AMissingFileIsOnlyWrongWhenAskedFor) {
   EXPECT_EQ(read_config(directory_, true).problems, std::vector<std::string>{directory_ + ": is not a regular file"});
 }
 
+TEST_F(ConfigTest, TheNullDeviceIsAnEmptyFileAndNoOtherDeviceIs) {
+  const std::string link = directory_ + "/link.toml", fifo = directory_ + "/fifo";
+  std::filesystem::create_symlink("/dev/null", link);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ::alarm(60);
+  for (const std::string& file : {std::string("/dev/null"), link}) {
+    const ConfigOutcome outcome = read_config(file, true);
+    EXPECT_EQ(outcome.problems, std::vector<std::string>()) << file;
+    EXPECT_TRUE(outcome.config.slices.empty());
+  }
+  for (const std::string& file : {std::string("/dev/zero"), fifo})
+    EXPECT_EQ(read_config(file, true).problems, std::vector<std::string>{file + ": is not a regular file"});
+  ::alarm(0);
+}
+
 TEST_F(ConfigTest, AFifoOrADeviceAmongTheDropInsIsAProblemAndHoldsNobodyUp) {
   const std::string file = write("c.toml", "");
   write("c.toml.d/30-c.toml", "[slice.ls]\nreserve = 1\n");
