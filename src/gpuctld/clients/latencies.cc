@@ -46,12 +46,16 @@ std::optional<ClientLatency::More> ClientLatency::look(const ipc::LatencyCounts&
     state_->counted = Counted::requests;
   }
   const auto& buckets = state_->counted == Counted::requests ? page.requests : page.bursts;
-  More more{.histogram = {}, .counted = state_->counted};
+  const std::uint64_t before = state_->window.total().count();
+  More more{.histogram = {},
+            .counted = state_->counted,
+            .warm = before >= kWarmUpBursts && now_ns >= state_->first_ns + kWarmUpNs};
   for (std::size_t i = 0; i < kLatencyBuckets; ++i) {
     const std::uint32_t now = ipc::load(buckets[i]);
     more.histogram.add_to_bucket(i, now - std::exchange(state_->seen[i], now));
   }
   state_->window.add(instant(now_ns), more.histogram);
+  if (before == 0) state_->first_ns = now_ns;
   if (more.histogram.count() == 0) return std::nullopt;  // a burst of a program that names its requests
   return more;
 }
@@ -70,7 +74,15 @@ void SliceLatencies::add(std::string_view slice, int device, const ClientLatency
     Sum& sum = by_slice_[std::string(path)];
     (more.counted == Counted::requests ? sum.requests : sum.bursts) = true;
     sum.devices[device].add(instant(now_ns), more.histogram);
+    if (more.warm) sum.warm[device] += more.histogram;
   });
+}
+
+const sched::LatencyHistogram* SliceLatencies::warm(std::string_view slice, int device) const {
+  const auto sum = by_slice_.find(slice);
+  if (sum == by_slice_.end()) return nullptr;
+  const auto warm = sum->second.warm.find(device);
+  return warm == sum->second.warm.end() ? nullptr : &warm->second;
 }
 
 const sched::LatencyWindow* SliceLatencies::of(std::string_view slice, int device) const {

@@ -21,12 +21,17 @@ namespace gpuctl::daemon {
 /// Whether a program's bursts count, or the requests that it names.
 enum class Counted { bursts, requests };
 
+/// A program's first bursts are slow for reasons of their own, such as compilation: it has warmed up after so many, and
+/// so long after the first was seen.
+inline constexpr std::uint64_t kWarmUpBursts = 10, kWarmUpNs = 1'000'000'000;
+
 /// What one program's page counts of a device. It takes memory only once there is something.
 class ClientLatency {
  public:
   struct More {
     sched::LatencyHistogram histogram;
     Counted counted = Counted::bursts;
+    bool warm = false;  ///< the program had warmed up before
   };
   /// What the page has counted since the last look; none: nothing. From the first request on, requests count alone, and
   /// what was known of bursts is forgotten. A page may say anything.
@@ -41,6 +46,7 @@ class ClientLatency {
     std::array<std::uint32_t, kLatencyBuckets> seen{};  ///< of what counts
     /// There are thousands: they have longer steps than those of slices.
     sched::LatencyWindow window{sched::LatencyWindow::kUsual, 2};
+    std::uint64_t first_ns = 0;  ///< when one was first seen
   };
   std::unique_ptr<State> state_;
   std::uint64_t looked_ns_ = 0;
@@ -53,6 +59,8 @@ class SliceLatencies {
   void add(std::string_view slice, int device, const ClientLatency::More& more, std::uint64_t now_ns);
   /// Null: nothing was counted in or below the slice on that device.
   const sched::LatencyWindow* of(std::string_view slice, int device) const;
+  /// All so far, but those of programs that had not warmed up; null: none on that device.
+  const sched::LatencyHistogram* warm(std::string_view slice, int device) const;
   /// Of all devices together: in the window that ends now, and all. Empty: nothing was counted.
   std::vector<ipc::Latency> describe(std::string_view slice, std::uint64_t now_ns) const;
   /// Forgets slices that no longer exist: a new slice of the same name is another slice. Those above keep their sums.
@@ -62,6 +70,7 @@ class SliceLatencies {
   struct Sum {
     bool bursts = false, requests = false;  ///< what was added
     std::map<int, sched::LatencyWindow> devices;
+    std::map<int, sched::LatencyHistogram> warm;
   };
   std::map<std::string, Sum, std::less<>> by_slice_;
 };

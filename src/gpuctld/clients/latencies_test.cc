@@ -63,6 +63,38 @@ TEST(ClientLatency, SaysOfTheLastBucketWhereItBegins) {
   EXPECT_DOUBLE_EQ(latency.describe().back().p50_us, 128'849'018.88);
 }
 
+TEST(ClientLatency, TheFirstBurstsOfAProgramAreNotWarm) {
+  Page page;
+  ClientLatency latency;
+  page.burst(3000, 3);
+  EXPECT_FALSE(latency.look(page, kSecond)->warm);
+  page.burst(2, 6);
+  EXPECT_FALSE(latency.look(page, 3 * kSecond)->warm);
+  page.burst(2);
+  EXPECT_FALSE(latency.look(page, 4 * kSecond)->warm) << "nine were seen before";
+  page.burst(2);
+  EXPECT_TRUE(latency.look(page, 5 * kSecond)->warm);
+  Page fast;
+  ClientLatency another;
+  for (std::uint64_t tenth = 10; tenth <= 20; ++tenth) {
+    fast.burst(1, 1000);
+    EXPECT_EQ(another.look(fast, tenth * kSecond / 10)->warm, tenth == 20) << tenth;
+  }
+}
+
+TEST(SliceLatencies, SumsUpWhatIsWarmByItself) {
+  SliceLatencies latencies;
+  ClientLatency::More more{.histogram = {}, .counted = Counted::bursts};
+  more.histogram.add(std::chrono::seconds{3});
+  latencies.add("a/b", 0, more, kSecond);
+  EXPECT_EQ(latencies.warm("a", 0), nullptr);
+  more.warm = true;
+  latencies.add("a/b", 0, more, 2 * kSecond);
+  EXPECT_EQ(latencies.of("a", 0)->total().count(), 2u);
+  EXPECT_EQ(latencies.warm("a", 0)->count(), 1u);
+  EXPECT_EQ(latencies.warm("a", 1), nullptr);
+}
+
 TEST(ClientLatency, CountersMayWrap) {
   Page page;
   ClientLatency latency;

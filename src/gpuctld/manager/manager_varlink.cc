@@ -141,6 +141,7 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
   const std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
   change_tree(std::move(tree));
+  if (settings.latency) scheduler_.seek_target_anew(path, now_ns());
   return this->changed(slice_now(path), path, left_out);
 }
 

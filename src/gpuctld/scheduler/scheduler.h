@@ -129,6 +129,8 @@ class Scheduler {
   const SliceLatencies& latencies() const { return latencies_; }
   /// What is done for the slice's target and what came of it, for people; none: it has no target.
   std::optional<std::string> latency_now(const std::string& slice) const;
+  /// The slice's target was set again, maybe to what it was: what was found out about it is found out anew.
+  void seek_target_anew(const std::string& slice, std::uint64_t now_ns);
 
   /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);

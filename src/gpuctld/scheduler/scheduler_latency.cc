@@ -38,7 +38,11 @@ void Scheduler::renew_targets() {
   controls_.resize(grants_.size());
   seen_.resize(grants_.size());
   const auto exists = [this](const std::string& path) { return tree_.find(path) != nullptr; };
-  for (sched::LatencyControl& control : controls_) control.renew(targets, exists);
+  for (std::size_t device = 0; device < controls_.size(); ++device) {
+    for (const sched::LatencyControl::Target& target : targets)
+      if (controls_[device].find(target.path) == nullptr) seen_[device].bursts.erase(target.path);  // from now on
+    controls_[device].renew(targets, exists);
+  }
   for (Seen& seen : seen_) {
     std::erase_if(seen.bursts, [&](const auto& entry) { return !exists(entry.first); });
     std::erase_if(seen.slices, [&](const auto& entry) { return !exists(entry.first); });
@@ -58,10 +62,15 @@ std::vector<sched::WithTarget> Scheduler::levels_above() const {
   return slices;
 }
 
-/// The bursts of a slice that are new since the last step at which somebody asked for them.
+void Scheduler::seek_target_anew(const std::string& slice, std::uint64_t now_ns) {
+  for (sched::LatencyControl& control : controls_) control.begin_anew(slice, time_of(now_ns));
+}
+
+/// The bursts of a slice that are new since the last step at which somebody asked for them, without those of programs
+/// that have not warmed up.
 sched::LatencyHistogram Scheduler::new_bursts(std::size_t device, const std::string& path) {
   sched::LatencyHistogram now;
-  if (const auto* window = latencies_.of(path, static_cast<int>(device))) now = window->total();
+  if (const auto* warm = latencies_.warm(path, static_cast<int>(device))) now = *warm;
   sched::LatencyHistogram more;
   const auto [known, is_new] = seen_[device].bursts.try_emplace(path, now);
   if (is_new) return more;
@@ -78,6 +87,7 @@ struct Scheduler::DeviceWork {
     const Client* client = nullptr;
     std::uint64_t launches = 0;
     bool works = false, lately = false;
+    bool leaving = false;  ///< it may still be using SMs that it is to leave
   };
   std::vector<Program> programs;
 };
@@ -88,10 +98,12 @@ Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_n
     for (const DeviceGrants::Member& member : grants->members()) {
       const Client::Slot& slot = member.client->slots()[member.slot];
       const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
-      work.programs.push_back({.client = member.client,
-                               .launches = slot.launches,
-                               .works = slot.busy() || lately || member.client->in_burst(member.slot),
-                               .lately = slot.busy() || lately});
+      work.programs.push_back(
+          {.client = member.client,
+           .launches = slot.launches,
+           .works = slot.busy() || lately || member.client->in_burst(member.slot),
+           .lately = slot.busy() || lately,
+           .leaving = slot.busy() && slot.terms.in_force != InForce::nothing && slot.may_use() > slot.decided});
     }
   return work;
 }
@@ -116,8 +128,11 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
       continue;
     }
     others_work |= program.works;
-    if (sched::yields(nodes, program.client->node, *self, slices))
-      (side_by_side && !takes_turns(*program.client, device) ? yields_beside : yields_by_turns) = true;
+    if (sched::yields(nodes, program.client->node, *self, slices)) {
+      const bool beside = side_by_side && !takes_turns(*program.client, device);
+      (beside ? yields_beside : yields_by_turns) = true;
+      step.leaving |= beside && program.leaving;
+    }
     step.others = step.others * 31 + static_cast<std::uint64_t>(program.client->identity().pid);
     launches += program.launches;
   }

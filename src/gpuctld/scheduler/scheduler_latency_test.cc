@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <set>
 #include <string>
 
 #include "gpuctld/testing/fake_job.h"
@@ -21,16 +22,17 @@ class Latency : public testing::Test {
   /// For so long, ten bursts of LS of `ms(second)` in each tenth of a second, while batch has work or not.
   template <class Ms>
   void go(Scheduler& scheduler, FakeProgram& ls, FakeProgram& batch, int seconds, Ms ms, bool batch_works = true) {
-    for (int tenth = 0; tenth < 10 * seconds; ++tenth) {
-      now_ns_ += 100 * kMs;
-      ipc::LatencyCounts& page = ipc::latency_at(*ls.stub.get(), 0);
-      page.bursts[latency_bucket(static_cast<std::uint64_t>(ms() * 1e6))] += 10;
-      ++page.counted;
-      ls.stub->usage[0].launches += 10;
-      if (batch_works) batch.stub->usage[0].launches += 100;
-      ipc::latency_at(*batch.stub.get(), 0).open = batch_works;
-      scheduler.update(now_ns_);
-    }
+    for (int tenth = 0; tenth < 10 * seconds; ++tenth) go_for_a_tenth(scheduler, ls, batch, ms(), batch_works);
+  }
+  void go_for_a_tenth(Scheduler& scheduler, FakeProgram& ls, FakeProgram& batch, double ms, bool batch_works = true) {
+    now_ns_ += 100 * kMs;
+    ipc::LatencyCounts& page = ipc::latency_at(*ls.stub.get(), 0);
+    page.bursts[latency_bucket(static_cast<std::uint64_t>(ms * 1e6))] += 10;
+    ++page.counted;
+    ls.stub->usage[0].launches += 10;
+    if (batch_works) batch.stub->usage[0].launches += 100;
+    ipc::latency_at(*batch.stub.get(), 0).open = batch_works;
+    scheduler.update(now_ns_);
   }
 
   static std::string words(const Scheduler& scheduler) { return *scheduler.latency_now("ls"); }
@@ -78,6 +80,62 @@ TEST_F(Latency, WhatCannotBeMetIsSaid) {
   EXPECT_NE(words(scheduler).find("cannot be met"), std::string::npos) << words(scheduler);
   EXPECT_EQ(ipc::load(ls.stub->grant[0].reserve), 0u);
   EXPECT_TRUE(is_free(batch));
+}
+
+TEST_F(Latency, ATargetThatIsSetAgainIsNotGivenUpBeforeItIsSought) {
+  Scheduler scheduler({gpu(132)}, tree("5ms"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  const auto is_given_up = [&] { return words(scheduler).find("cannot be met") != std::string::npos; };
+  go(scheduler, ls, batch, 15, [] { return 20; });
+  ASSERT_TRUE(is_given_up()) << words(scheduler);
+  scheduler.seek_target_anew("ls", now_ns_);
+  EXPECT_EQ(words(scheduler), "others need not yield; no bursts yet beside others; at most 5 ms");
+  int level_raised = 0;
+  for (int tenth = 0; tenth < 150 && !is_given_up(); ++tenth) {
+    go_for_a_tenth(scheduler, ls, batch, 20);
+    level_raised += level(ls) > level(batch);
+  }
+  EXPECT_TRUE(is_given_up()) << words(scheduler);
+  EXPECT_GT(level_raised, 0);
+  // With a target after a while without one, what happened meanwhile does not count.
+  scheduler.set_tree(tree("none"), now_ns_);
+  go(scheduler, ls, batch, 5, [] { return 20; });
+  scheduler.set_tree(tree("5ms"), now_ns_);
+  go(scheduler, ls, batch, 3, [] { return 2; });
+  EXPECT_EQ(words(scheduler).find("others need not yield; p99 2"), 0u) << words(scheduler);
+}
+
+TEST_F(Latency, TheFirstBurstsOfAProgramAreNotWhatItTakesAlone) {
+  Scheduler scheduler({gpu(132)}, tree("2x"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  go(
+      scheduler, ls, batch, 1, [] { return 35; }, false);
+  EXPECT_NE(words(scheduler).find("not known yet: 0 of 30"), std::string::npos) << words(scheduler);
+  go(
+      scheduler, ls, batch, 5, [] { return 4; }, false);
+  EXPECT_NE(words(scheduler).find(" (alone 4"), std::string::npos) << words(scheduler);
+}
+
+/// The batch program goes on using what it had for four seconds. Meanwhile nothing is found out.
+TEST_F(Latency, WhatIsKeptIsJudgedOnceOthersHaveLeft) {
+  Scheduler scheduler({gpu(132)}, tree("5ms"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  const auto kept = [&] { return ipc::load(ls.stub->grant[0].reserve); };
+  batch.demand(132);
+  int tenths = 0;
+  std::set<std::uint32_t> seen;
+  for (int tenth = 0; tenth < 150; ++tenth) {
+    tenths = kept() > 0 && batch.client->slots()[0].may_use() > batch.decided() ? tenths + 1 : 0;
+    if (tenths > 40) batch.apply();
+    const bool left = kept() > 0 && batch.client->slots()[0].may_use() <= batch.decided();
+    go_for_a_tenth(scheduler, ls, batch, left ? 3 : 20);
+    if (kept() > 0) seen.insert(kept());
+    if (tenths > 5) {
+      EXPECT_NE(words(scheduler).find("others are still leaving"), std::string::npos) << words(scheduler);
+    }
+  }
+  EXPECT_EQ(seen.size(), 1u) << "the first step was enough";
+  EXPECT_EQ(words(scheduler).find("cannot be met"), std::string::npos) << words(scheduler);
 }
 
 TEST_F(Latency, WhatASliceTakesAloneIsLearntBeforeItHasATarget) {

@@ -1,11 +1,14 @@
 // What a slice's bursts take alone: learnt from times in which no other program has work on the GPU. Others are not
-// paused for it: what they have queued would go on (docs/design/latency.md). Pure; time is an argument.
+// paused for it: what they have queued would go on (docs/design/latency.md). Bursts of a stretch may be slow for a
+// reason that has gone, such as compilation; so the median of several stretches counts. Pure; time is an argument.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
-#include "sched/latency/evidence.h"
+#include "sched/latency/histogram.h"
 
 namespace gpuctl::sched {
 
@@ -14,16 +17,48 @@ class Alone {
   using Nanoseconds = std::chrono::nanoseconds;
   /// As many bursts tell about what the percentile is.
   static constexpr std::uint64_t kEnough = 30;
+  /// A stretch has so many at least, and lasts so long: bursts at the same instant have the same cause.
+  static constexpr std::uint64_t kStretch = 100;
+  static constexpr Nanoseconds kLeastStretch = std::chrono::seconds{1};
+  static constexpr std::size_t kStretches = 7;  ///< the latest are kept
 
   /// Bursts that began and ended while no other program had work.
-  void add(const LatencyHistogram& bursts, Nanoseconds now) { bursts_.add(bursts, false, now); }
+  void add(const LatencyHistogram& bursts, Nanoseconds now) {
+    if (now_.count() == 0) began_ = now;
+    now_ += bursts;
+    if (now_.count() < kStretch || now - began_ < kLeastStretch) return;
+    if (stretches_.size() == kStretches) stretches_.erase(stretches_.begin());
+    stretches_.push_back({.count = now_.count(), .p99 = *now_.percentile(0.99)});
+    now_ = {};
+  }
 
-  bool known() const { return bursts_.count() >= kEnough; }
-  std::uint64_t count() const { return bursts_.count(); }
-  Nanoseconds p99() const { return bursts_.bursts().percentile(0.99).value_or(Nanoseconds{}); }
+  bool known() const { return count() >= kEnough; }
+  /// Of those that are kept.
+  std::uint64_t count() const {
+    std::uint64_t sum = now_.count();
+    for (const Stretch& stretch : stretches_) sum += stretch.count;
+    return sum;
+  }
+  /// Of the stretch in the middle; of two the lesser one.
+  Nanoseconds p99() const {
+    std::vector<Nanoseconds> all;
+    for (const Stretch& stretch : stretches_) all.push_back(stretch.p99);
+    if (all.empty() || now_.count() >= kEnough)
+      if (const auto latest = now_.percentile(0.99)) all.push_back(*latest);
+    if (all.empty()) return {};
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+    std::ranges::nth_element(all, middle);
+    return *middle;
+  }
 
  private:
-  Evidence bursts_{500};  ///< the latest 500 to 1000
+  struct Stretch {
+    std::uint64_t count = 0;
+    Nanoseconds p99{};
+  };
+  std::vector<Stretch> stretches_;
+  LatencyHistogram now_;
+  Nanoseconds began_{};
 };
 
 }  // namespace gpuctl::sched

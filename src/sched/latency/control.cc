@@ -130,6 +130,11 @@ void LatencyControl::renew(std::span<const Target> targets,
   std::erase_if(alone_, [&](const auto& known) { return !exists(known.first); });
 }
 
+void LatencyControl::begin_anew(std::string_view path, std::chrono::nanoseconds now) {
+  const auto found = std::ranges::find(entries_, path, &Entry::path);
+  if (found != entries_.end()) found->steer.begin_anew(now);
+}
+
 void LatencyControl::saw_alone(const std::string& path, const LatencyHistogram& bursts, std::chrono::nanoseconds now) {
   if (find(path) == nullptr) alone_[path].add(bursts, now);
 }

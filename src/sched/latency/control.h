@@ -67,6 +67,8 @@ class LatencyControl {
   /// A slice whose target stays has its dials and what is known as they are; of one that has another target, or none,
   /// it is known what it takes alone. `exists`: the paths of all slices.
   void renew(std::span<const Target> targets, const std::function<bool(const std::string& path)>& exists);
+  /// Its target was set again.
+  void begin_anew(std::string_view path, std::chrono::nanoseconds now);
   /// Bursts of a slice without a target, while no other slice's programs had work.
   void saw_alone(const std::string& path, const LatencyHistogram& bursts, std::chrono::nanoseconds now);
   /// `steps`: by entry, all but Steer's `last` of Dial::kept and `may_turn`. `nodes`: with the reserves as they are

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace gpuctl::sched {
@@ -20,6 +22,8 @@ constexpr std::uint64_t kLongRun = 2000;
 constexpr std::uint64_t kTellsRung = 50;
 /// A try that is not decided by so many goes by the percentile.
 constexpr std::uint64_t kTellsTry = 800;
+/// So many rungs between others are looked at before a dial is given up.
+constexpr int kLooksBetween = 4;
 /// A dial helps if the percentile becomes this part of what it was.
 constexpr double kHelps = 0.85;
 /// Rungs at which the percentile is that close to the least are as good.
@@ -61,9 +65,13 @@ Verdict Steer::verdict() const {
 Steer::State Steer::state() const {
   if (resting_ || !active_once_) return State::resting;
   if (at_most().count() == 0) return State::learning;
+  if (phase_ != Phase::holds && leaving_) return State::leaving;
   if (phase_ == Phase::seeks) return State::seeking;
   if (phase_ == Phase::tries) return State::trying;
+  const bool missed = verdict() == Verdict::missed;
+  if (missed && offered_ == Rungs{}) return State::helpless;
   if (unmet_) return State::unmet;
+  if (missed) return State::missed;
   return recent_.count() < kTellsMet ? State::few : State::met;
 }
 
@@ -84,6 +92,14 @@ void Steer::disturbed(Nanoseconds now) {
   recent_.clear();
   long_.clear();
   settled_ = std::max(settled_, now + kSettles);
+}
+
+void Steer::begin_anew(Nanoseconds now) {
+  phase_ = Phase::holds;
+  known_ = {};
+  unmet_ = false;
+  unmet_wait_ = 3 * kFirstWait;
+  disturbed(now);
 }
 
 void Steer::count_bursts(const LatencyStep& step) {
@@ -128,6 +144,8 @@ bool Steer::step(const LatencyStep& step) {
       set(dial, step.last[dial], step);
       phase_ = Phase::holds;
     }
+  leaving_ = step.leaving && turned_.count() > 0 && step.now - turned_ < kTurnsAlone;
+  if (leaving_) disturbed(step.now);
   count_launches(step);
   if (step.quiet)
     alone_.add(*step.bursts, step.now);
@@ -152,14 +170,14 @@ void Steer::look(const LatencyStep& step) {
 void Steer::hold(const LatencyStep& step) {
   const Verdict found = verdict();
   if (found == Verdict::met) unmet_ = false;
-  if (!step.may_turn) return;
+  if (!step.may_turn || step.last == Rungs{}) return;
   if (found == Verdict::missed) {
     if (unmet_ && step.now < unmet_again_) return;
     for (Known& known : known_) known.helps_not = false;
     unmet_ = false;
     for (std::size_t dial = 0; dial < kDials; ++dial)
       if (begin_dial(dial, step)) return;
-    return cannot(step);
+    return cannot(p99(), step);
   }
   if (found == Verdict::met) begin_try(step);
 }
@@ -170,6 +188,7 @@ bool Steer::begin_dial(std::size_t dial, const LatencyStep& step) {
   phase_ = Phase::seeks;
   dial_ = dial;
   seen_ = {{rungs_[dial], p99()}};
+  looks_ = 0;
   known_[dial].too_little = rungs_[dial];
   // From far off the first step is longer.
   const double off = std::log2(static_cast<double>(p99().count()) / static_cast<double>(at_most().count()));
@@ -182,18 +201,36 @@ void Steer::seek(const LatencyStep& step) {
   const Verdict found = verdict();
   if (found == Verdict::met || recent_.count() >= kTellsTry) {
     phase_ = Phase::holds;
+    int& too_little = known_[dial_].too_little = -1;
+    for (const Seen& seen : seen_)
+      if (seen.rung < rungs_[dial_]) too_little = std::max(too_little, seen.rung);
     return;
   }
   if (found != Verdict::missed || recent_.count() < kTellsRung) return;
-  seen_.push_back({rungs_[dial_], p99()});
-  known_[dial_].too_little = rungs_[dial_];
-  if (rungs_[dial_] >= step.last[dial_]) return end_dial(step);
-  stride_ *= 2;
-  set(dial_, std::min(rungs_[dial_] + stride_, step.last[dial_]), step);
+  const Seen now{rungs_[dial_], p99()};
+  seen_.insert(std::ranges::upper_bound(seen_, now.rung, {}, &Seen::rung), now);
+  if (const std::optional<int> next = next_rung(step.last[dial_])) return set(dial_, *next, step);
+  end_dial(step);
 }
 
-/// The dial was turned to its end, and that is not enough.
+/// The one to look at next; none: the dial is through.
+std::optional<int> Steer::next_rung(int last) {
+  if (seen_.back().rung < last) return std::min(seen_.back().rung + (stride_ *= 2), last);
+  if (looks_++ == kLooksBetween) return std::nullopt;
+  const auto best = std::ranges::min_element(seen_, {}, &Seen::p99);
+  std::optional<int> between;
+  int widest = 1;
+  const auto look = [&](const Seen& a, const Seen& b) {
+    if (b.rung - a.rung > widest) widest = b.rung - a.rung, between = std::midpoint(a.rung, b.rung);
+  };
+  if (best != seen_.begin()) look(*std::prev(best), *best);
+  if (std::next(best) != seen_.end()) look(*best, *std::next(best));
+  return between;
+}
+
+/// No rung of the dial is enough.
 void Steer::end_dial(const LatencyStep& step) {
+  known_[dial_].too_little = seen_.back().rung;
   const auto least = std::ranges::min_element(seen_, {}, &Seen::p99)->p99;
   const bool helps = static_cast<double>(least.count()) <= kHelps * static_cast<double>(seen_.front().p99.count());
   const Nanoseconds good(std::llround(kAboutAsGood * static_cast<double>(least.count())));
@@ -210,12 +247,13 @@ void Steer::end_dial(const LatencyStep& step) {
     }
   rungs_ = before;
   set(dial, chosen.rung, step);
-  cannot(step);
+  cannot(chosen.p99, step);
 }
 
-void Steer::cannot(const LatencyStep& step) {
+void Steer::cannot(Nanoseconds best, const LatencyStep& step) {
   phase_ = Phase::holds;
   unmet_ = true;
+  best_ = best;
   unmet_again_ = step.now + unmet_wait_;
   unmet_wait_ = std::min(3 * unmet_wait_, kLongestWait);
 }

@@ -1,13 +1,15 @@
 // Keeps the 99th percentile of a slice's bursts on one GPU at its target, by dials that make other programs yield.
 //
-// - *Seek*: a target that is missed has one dial turned at a time, in steps that double, until it is met. A dial at its
-//   end that did not help goes back to where it was; one that helped to where it helps about as much with the least.
-//   Then the next one is turned. If the last one is through the target cannot be met, and the dials stay where the
-//   percentile was about least.
+// - *Seek*: a target that is missed has one dial turned at a time, in steps that double, until it is met. More is not
+//   always better, so at the end of the dial rungs on both sides of the best one are looked at. A dial that did not
+//   help then goes back to where it was; one that helped to where it helps about as much with the least. Then the next
+//   one is turned. If the last one is through the target cannot be met, and the dials stay where the percentile was
+//   about least.
 // - *Try*: a target that is met has the dial that was turned last tried with less, halfway between where it is and
 //   where it was seen to be too little. A try that misses is undone. Between tries that fail at neighbouring rungs
 //   there is three times as long each time.
-// - Whatever is decided, it is by enough bursts (evidence.h), and of those that began after the dials were turned.
+// - Whatever is decided, it is by enough bursts (evidence.h), and of those that began after the dials were turned and
+//   others had left what they were to leave.
 //
 // Pure; time is an argument.
 #pragma once
@@ -53,6 +55,7 @@ struct LatencyStep {
   bool quiet = false;
   bool may_turn = true;      ///< nobody else turns dials now
   Rungs last{};              ///< the last rung of each dial; 0: nothing comes of it now
+  bool leaving = false;      ///< others still use what they are to leave
   std::uint64_t others = 0;  ///< who the others are: a number that changes with them
   double launches = 0;       ///< of the others
 };
@@ -70,7 +73,7 @@ class Steer {
 
   /// When others come or go, what is known of the dials is forgotten, but no more often than this.
   static constexpr Nanoseconds kForgets = std::chrono::minutes{1};
-  /// So long nobody else turns dials after it has.
+  /// So long nobody else turns dials after it has. Others that have not left by then are taken to stay.
   static constexpr Nanoseconds kTurnsAlone = std::chrono::seconds{10};
 
   /// `alone`: what is known of it already.
@@ -88,22 +91,28 @@ class Steer {
   /// It turned a dial lately and has not found yet what comes of it.
   bool moving() const { return phase_ != Phase::holds && !resting_ && last_ - turned_ < kTurnsAlone; }
 
+  /// Its owner set the target again: what was found out is found out anew.
+  void begin_anew(Nanoseconds now);
+
   enum class State {
     learning,  ///< what the slice takes alone is not known yet
     resting,   ///< it has no work
     few,       ///< too few bursts to tell
     met,
-    seeking,  ///< it was missed, and dials are turned
-    trying,   ///< whether less is enough
-    unmet,    ///< and cannot be met
+    missed,    ///< and another slice's dials are turned before
+    leaving,   ///< a dial was turned, and others still use what they are to leave
+    seeking,   ///< it was missed, and dials are turned
+    trying,    ///< whether less is enough
+    unmet,     ///< all dials were tried, and it cannot be met
+    helpless,  ///< it is missed, and nobody is there who could yield
   };
   State state() const;
   /// Of the bursts under the present dials; 0: none.
   Nanoseconds p99() const { return recent_.bursts().percentile(0.99).value_or(Nanoseconds{}); }
   std::uint64_t count() const { return recent_.count(); }
   const Alone& alone() const { return alone_; }
-  /// Nobody is there who could yield.
-  bool helpless() const { return offered_ == Rungs{}; }
+  /// The least percentile that was reached by the dials as they are, where the target cannot be met.
+  Nanoseconds best() const { return best_; }
   /// Launches of the others a second, as a part of what they are with all dials off; 0: not measured.
   double others_part() const;
 
@@ -132,9 +141,10 @@ class Steer {
   void look(const LatencyStep& step);
   void hold(const LatencyStep& step);
   void seek(const LatencyStep& step);
+  std::optional<int> next_rung(int last);
   bool begin_dial(std::size_t dial, const LatencyStep& step);
   void end_dial(const LatencyStep& step);
-  void cannot(const LatencyStep& step);
+  void cannot(Nanoseconds best, const LatencyStep& step);
   bool begin_try(const LatencyStep& step);
   void judge_try(const LatencyStep& step);
   Verdict verdict() const;
@@ -145,9 +155,11 @@ class Steer {
   Phase phase_ = Phase::holds;
   std::size_t dial_ = 0;    ///< that is turned or tried
   int stride_ = 1;          ///< of the seek
+  int looks_ = 0;           ///< between rungs, in this seek
   std::vector<Seen> seen_;  ///< of the dial in this seek
+  Nanoseconds best_{};      ///< when the target was given up
   std::array<Known, kDials> known_{};
-  bool unmet_ = false, resting_ = false, active_once_ = false;
+  bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false;
   Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
   Nanoseconds work_{};     ///< when the slice last had work
   Nanoseconds settled_{};  ///< from when on bursts count
@@ -159,7 +171,24 @@ class Steer {
   Rate off_, now_;  ///< of the others: with all dials off, and as they are
 };
 
-/// A line for people: what is done for the slice and why. `device`: its SMs.
-std::string words(const Steer& steer, std::uint32_t device);
+/// What there is to say of a slice's target.
+struct Said {
+  Steer::State state = Steer::State::resting;
+  Rungs rungs{};
+  LatencyTarget target;
+  std::chrono::nanoseconds at_most{};  ///< the target as a time; 0: not known yet
+  std::uint64_t count = 0;             ///< bursts under the present dials
+  std::chrono::nanoseconds p99{}, best{};
+  std::uint64_t alone_count = 0;
+  std::chrono::nanoseconds alone{};
+  double others_part = 0;  ///< 0: not measured
+};
+Said said(const Steer& steer);
+
+/// A line for people: what is done for the slice and why. It follows from the state. `device`: its SMs.
+std::string words(const Said& said, std::uint32_t device);
+inline std::string words(const Steer& steer, std::uint32_t device) {
+  return words(said(steer), device);
+}
 
 }  // namespace gpuctl::sched

@@ -153,6 +153,45 @@ TEST(Steer, SaysWhatCannotBeMetAndStaysAtTheBest) {
   }
 }
 
+/// Steps double, so they pass by the rung that would do, and at the end of the dial it is worse than at its beginning.
+TEST(Steer, LooksBetweenTheRungsItPassedByBeforeItGivesUp) {
+  for (const int best : {1, 2, 3, 4, 5})
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(std::to_string(best) + " " + std::to_string(seed));
+      Random random(static_cast<std::uint64_t>(seed));
+      Steer steer = at_most(2);
+      Beside run{.last = {1, 0, 6}};
+      run.go(steer, 15, by_a_bowl(1.4, best), random, ms(2));
+      say("bowl", run, steer);
+      EXPECT_EQ(rung(steer.rungs(), Dial::kept), best) << words(steer, 8);
+      run.clear();
+      run.go(steer, 600, by_a_bowl(1.4, best), random, ms(2));
+      EXPECT_EQ(steer.state(), State::met) << words(steer, 8);
+      EXPECT_LE(run.longer_part(), 0.02);
+      EXPECT_LE(run.changes_a_minute(), 2);
+    }
+}
+
+TEST(Steer, WaitsUntilOthersHaveLeftBeforeItJudgesWhatIsKept) {
+  for (const int best : {1, 3})
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(std::to_string(best) + " " + std::to_string(seed));
+      Random random(static_cast<std::uint64_t>(seed));
+      Steer steer = at_most(2);
+      Beside run{.delay_s = 3, .says_delay = true, .last = {0, 0, 6}};
+      run.go(steer, 30, by_a_bowl(1.4, best), random, ms(2));
+      say("leaving", run, steer);
+      EXPECT_EQ(rung(steer.rungs(), Dial::kept), best) << words(steer, 8);
+      EXPECT_NE(steer.state(), State::unmet) << words(steer, 8);
+    }
+  Random random(1);  // but not for ever
+  Steer steer = at_most(2);
+  Beside run{.delay_s = 1e6, .says_delay = true, .last = {0, 0, 6}};
+  for (int second = 0; second < 120 && steer.state() != State::unmet; ++second)
+    run.go(steer, 1, by_a_bowl(1.4, 1), random, ms(2));
+  EXPECT_EQ(steer.state(), State::unmet) << words(steer, 8);
+}
+
 TEST(Steer, UndoesDialsThatDoNotHelp) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);

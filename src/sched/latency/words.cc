@@ -25,6 +25,7 @@ std::string factor_text(double factor) {
   return text;
 }
 
+/// "" if all are off.
 std::string dials_text(const Rungs& rungs, std::uint32_t device) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -35,54 +36,94 @@ std::string dials_text(const Rungs& rungs, std::uint32_t device) {
     const std::uint32_t kept = kept_at(rung(Dial::kept), device);
     add(std::to_string(kept) + (kept == 1 ? " SM kept" : " SMs kept"));
   }
-  return text.empty() ? "others need not yield" : text;
-}
-
-std::string target_text(const Steer& steer) {
-  std::string text = time_text(steer.at_most());
-  if (steer.target().multiple > 0) text += " (alone " + time_text(steer.alone().p99()) + ")";
   return text;
 }
 
-std::string p99_text(const Steer& steer) {
-  if (steer.count() == 0) return "no bursts since, at most " + target_text(steer);
-  return "p99 " + time_text(steer.p99()) + " of " + target_text(steer);
+std::string target_text(const Said& said) {
+  std::string text = time_text(said.at_most);
+  if (said.target.multiple > 0) text += " (alone " + time_text(said.alone) + ")";
+  return text;
+}
+
+std::string p99_text(const Said& said, std::chrono::nanoseconds p99) {
+  return "p99 " + time_text(p99) + " of " + target_text(said);
+}
+
+/// What came of it.
+std::string outcome(const Said& said) {
+  using State = Steer::State;
+  const std::string now = said.count == 0 ? "no bursts since, at most " + target_text(said) : p99_text(said, said.p99);
+  switch (said.state) {
+    case State::resting:
+      return "no bursts lately";
+    case State::learning:
+      return "what it takes alone is not known yet: " + std::to_string(said.alone_count) + " of " +
+             std::to_string(Alone::kEnough) + " bursts seen while nobody else had work";
+    case State::few:
+      if (said.count == 0) return "no bursts yet beside others; at most " + target_text(said);
+      return now + " by " + std::to_string(said.count) + " bursts, " + std::to_string(kTellsMet) + " are needed";
+    case State::met:
+      return now;
+    case State::missed:
+      return now + ", others are to yield more once another slice's target is seen to";
+    case State::leaving:
+      return "others are still leaving, at most " + target_text(said);
+    case State::seeking:
+      return now + ", others are to yield more";
+    case State::trying:
+      return now + ", trying whether less is enough";
+    case State::unmet:
+      return "cannot be met: " + p99_text(said, said.best) + " is the best that was reached";
+    case State::helpless:
+      return now + ", and nobody is there to yield";
+  }
+  return now;
+}
+
+/// What is said where all dials are off.
+const char* undisturbed(Steer::State state) {
+  using State = Steer::State;
+  switch (state) {
+    case State::resting:
+    case State::learning:
+    case State::few:
+    case State::met:
+      return "others need not yield";
+    case State::trying:
+      return "others do not yield";
+    case State::unmet:
+      return "others do not yield, which did not help";
+    case State::missed:
+    case State::leaving:
+    case State::seeking:
+    case State::helpless:
+      return "others do not yield yet";
+  }
+  return "";
 }
 
 }  // namespace
 
-std::string words(const Steer& steer, std::uint32_t device) {
-  using State = Steer::State;
-  std::string text = dials_text(steer.rungs(), device) + "; ";
-  switch (steer.state()) {
-    case State::resting:
-      return "no bursts lately; others need not yield";
-    case State::learning:
-      return text + "what it takes alone is not known yet: " + std::to_string(steer.alone().count()) + " of " +
-             std::to_string(Alone::kEnough) + " bursts seen while nobody else had work";
-    case State::few:
-      if (steer.count() == 0) return text + "no bursts yet beside others; at most " + target_text(steer);
-      text += p99_text(steer) + " by " + std::to_string(steer.count()) + " bursts, " + std::to_string(kTellsMet) +
-              " are needed";
-      break;
-    case State::met:
-      text += p99_text(steer);
-      break;
-    case State::seeking:
-      text += p99_text(steer) + ", others are to yield more";
-      break;
-    case State::trying:
-      text += p99_text(steer) + ", trying whether less is enough";
-      break;
-    case State::unmet:
-      text += "cannot be met: " + p99_text(steer) +
-              (steer.helpless()     ? ", and nobody is there to yield"
-               : steer.count() == 0 ? ""
-                                    : " is the best that was reached");
-      break;
-  }
-  if (const double part = steer.others_part(); part > 0 && steer.rungs() != Rungs{})
-    text += "; others at " + factor_text(part) + " of unthrottled";
+Said said(const Steer& steer) {
+  return {.state = steer.state(),
+          .rungs = steer.rungs(),
+          .target = steer.target(),
+          .at_most = steer.at_most(),
+          .count = steer.count(),
+          .p99 = steer.p99(),
+          .best = steer.best(),
+          .alone_count = steer.alone().count(),
+          .alone = steer.alone().p99(),
+          .others_part = steer.others_part()};
+}
+
+std::string words(const Said& said, std::uint32_t device) {
+  const std::string dials = dials_text(said.rungs, device);
+  if (said.state == Steer::State::resting) return "no bursts lately; others need not yield";
+  std::string text = dials.empty() ? undisturbed(said.state) : dials;
+  text += "; " + outcome(said);
+  if (said.others_part > 0 && !dials.empty())
+    text += "; others at " + factor_text(said.others_part) + " of unthrottled";
   return text;
 }
 

@@ -56,8 +56,17 @@ inline Takes by_blocks(double alone_ms, double block_ms, int needs_rungs, double
   };
 }
 
+/// One program fills all SMs, and its kernels are slow on few: `best_rung` is enough, and each more makes it worse.
+inline Takes by_a_bowl(double alone_ms, int best_rung, double deviation = 0.1) {
+  return [=](const Rungs& rungs, double, Random& random) {
+    const int off = rung(rungs, Dial::kept) - best_rung;
+    return about(alone_ms * (off < 0 ? 1 - 4 * off : 1 + 0.5 * off), deviation, random);
+  };
+}
+
 struct Beside {
   double per_s = 100, step_s = 0.1, delay_s = 0;
+  bool says_delay = false;  ///< others are seen to be leaving until then; they come back at once
   Rungs last{1, kTurnRungs, 14};
   double now_s = 1000;
   bool quiet = false, active = true;
@@ -74,7 +83,10 @@ struct Beside {
   double changes_a_minute() const { return changes / ((now_s - began_s) / 60); }
 
   Rungs effective(double at_s) {
-    while (set.size() > 1 && set[1].first + delay_s <= at_s) set.pop_front();
+    const auto comes_back = [&] {
+      return says_delay && rung(set[1].second, Dial::kept) < rung(set[0].second, Dial::kept);
+    };
+    while (set.size() > 1 && (set[1].first + delay_s <= at_s || comes_back())) set.pop_front();
     return set.empty() || set.front().first + delay_s > at_s ? Rungs{} : set.front().second;
   }
 
@@ -89,13 +101,16 @@ struct Beside {
         ++bursts;
         longer += ms(took_ms) > target;
       }
-      const bool changed = steer.step({.now = seconds(now_s),
-                                       .bursts = &ended,
-                                       .active = active && ended.count() > 0,
-                                       .quiet = quiet,
-                                       .last = last,
-                                       .others = others,
-                                       .launches = launches_per_s * step_s});
+      const bool changed =
+          steer.step({.now = seconds(now_s),
+                      .bursts = &ended,
+                      .active = active && ended.count() > 0,
+                      .quiet = quiet,
+                      .last = last,
+                      .leaving = says_delay && !set.empty() &&
+                                 rung(effective(now_s), Dial::kept) < rung(set.back().second, Dial::kept),
+                      .others = others,
+                      .launches = launches_per_s * step_s});
       if (set.empty() || set.back().second != steer.rungs()) {
         changes += !set.empty() && changed;
         set.emplace_back(now_s, steer.rungs());

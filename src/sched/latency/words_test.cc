@@ -1,0 +1,104 @@
+// What is said of a target follows from its state alone: no line says two things that cannot both be.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "sched/latency/steer.h"
+#include "sched/testing/latency_plant.h"
+
+namespace gpuctl::sched::words_test {
+
+using State = Steer::State;
+using plant::ms, plant::rungs;
+
+namespace {
+
+struct Row {
+  State state;
+  Rungs rungs;
+  std::uint64_t count;
+  const char* words;
+};
+
+TEST(LatencyWords, FollowFromTheState) {
+  const Rungs off{};
+  const std::vector<Row> table{
+      {State::resting, off, 0, "no bursts lately; others need not yield"},
+      {State::resting, rungs(1, 0, 2), 500, "no bursts lately; others need not yield"},
+      {State::few, off, 0, "others need not yield; no bursts yet beside others; at most 4 ms"},
+      {State::few, off, 40, "others need not yield; p99 3 ms of 4 ms by 40 bursts, 161 are needed"},
+      {State::few, rungs(0, 9, 0), 40, "others' turns 125 us; p99 3 ms of 4 ms by 40 bursts, 161 are needed"},
+      {State::met, off, 500, "others need not yield; p99 3 ms of 4 ms"},
+      {State::met, rungs(1, 0, 1), 500, "goes before the others, 8 SMs kept; p99 3 ms of 4 ms"},
+      {State::missed, off, 500,
+       "others do not yield yet; p99 3 ms of 4 ms, others are to yield more once another slice's target is seen to"},
+      {State::leaving, rungs(0, 0, 2), 0, "16 SMs kept; others are still leaving, at most 4 ms"},
+      {State::seeking, rungs(1, 0, 0), 0,
+       "goes before the others; no bursts since, at most 4 ms, others are to yield more"},
+      {State::seeking, rungs(1, 0, 0), 60, "goes before the others; p99 3 ms of 4 ms, others are to yield more"},
+      {State::trying, off, 60, "others do not yield; p99 3 ms of 4 ms, trying whether less is enough"},
+      {State::unmet, off, 0,
+       "others do not yield, which did not help; cannot be met: p99 5 ms of 4 ms is the best that was reached"},
+      {State::unmet, rungs(1, 0, 6), 0,
+       "goes before the others, 48 SMs kept; cannot be met: p99 5 ms of 4 ms is the best that was reached"},
+      {State::helpless, off, 60, "others do not yield yet; p99 3 ms of 4 ms, and nobody is there to yield"},
+  };
+  for (const Row& row : table) {
+    const Said said{.state = row.state,
+                    .rungs = row.rungs,
+                    .target = {.at_most = ms(4)},
+                    .at_most = ms(4),
+                    .count = row.count,
+                    .p99 = row.count == 0 ? ms(0) : ms(3),
+                    .best = ms(5)};
+    EXPECT_EQ(words(said, 132), row.words);
+  }
+}
+
+TEST(LatencyWords, NameWhatAMultipleIsOf) {
+  Said said{.state = State::learning, .target = {.multiple = 2}, .alone_count = 12};
+  EXPECT_EQ(
+      words(said, 132),
+      "others need not yield; what it takes alone is not known yet: 12 of 30 bursts seen while nobody else had work");
+  said = {.state = State::met, .target = {.multiple = 2}, .at_most = ms(4), .count = 500, .p99 = ms(3), .alone = ms(2)};
+  EXPECT_EQ(words(said, 132), "others need not yield; p99 3 ms of 4 ms (alone 2 ms)");
+}
+
+TEST(LatencyWords, SayWhatItCostsOthersOnlyWhereTheyYield) {
+  Said said{.state = State::met, .target = {.at_most = ms(4)}, .at_most = ms(4), .count = 500, .p99 = ms(3)};
+  said.others_part = 0.91;
+  EXPECT_EQ(words(said, 132), "others need not yield; p99 3 ms of 4 ms");
+  said.rungs = rungs(0, 9, 0);
+  EXPECT_EQ(words(said, 132), "others' turns 125 us; p99 3 ms of 4 ms; others at 0.91 of unthrottled");
+}
+
+/// Whatever happens, each line is one of those: a target is not given up before all was tried, and no line has two
+/// states. A target is set while others have no work, is missed, given up, and set again.
+TEST(LatencyWords, ATargetIsNotGivenUpBeforeAllWasTried) {
+  Random random(1);
+  Steer steer({.at_most = ms(1)});
+  plant::Beside run{.last = {1, plant::rung({0, 3, 0}, Dial::turns), 4}};
+  const auto takes = [](const Rungs&, double, Random& r) { return plant::about(1.4, 0.1, r); };
+  for (int again = 0; again < 2; ++again) {
+    int tried = 0;
+    std::string said;
+    for (int step = 0; step < 300 && said.find("cannot be met") == std::string::npos; ++step) {
+      run.go(steer, 0.1, takes, random, ms(1));
+      tried += run.rungs_sum != steer.rungs();
+      run.rungs_sum = steer.rungs();
+      said = words(steer, 132);
+    }
+    EXPECT_TRUE(std::regex_match(said, std::regex("others do not yield, which did not help; cannot be met: "
+                                                  "p99 1\\.[4-9] ms of 1 ms is the best that was reached")))
+        << said;
+    EXPECT_GE(tried, 4) << "all dials were turned before";
+    steer.begin_anew(plant::seconds(run.now_s));
+    EXPECT_EQ(words(steer, 132), "others need not yield; no bursts yet beside others; at most 1 ms");
+  }
+}
+
+}  // namespace
+}  // namespace gpuctl::sched::words_test
