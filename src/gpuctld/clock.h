@@ -19,4 +19,10 @@ inline std::chrono::nanoseconds instant(std::uint64_t ns) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));
 }
 
+/// Of the clock that people read.
+inline std::int64_t epoch_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace gpuctl::daemon

@@ -22,9 +22,11 @@
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/device_search.h"
 #include "gpuctld/host/driver_probe.h"
+#include "gpuctld/host/journal.h"
 #include "gpuctld/host/line_log.h"
 #include "gpuctld/host/mps_helper.h"
 #include "gpuctld/host/service_manager.h"
+#include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/manager/service.h"
 #include "gpuctld/protocol/listen_socket.h"
 #include "gpuctld/protocol/varlink_server.h"
@@ -167,6 +169,11 @@ int run(int argc, char** argv) {
                                  .root_uid = options.private_instance ? ::geteuid() : 0,
                                  .evict_storm = options.evict_storm,
                                  .notes = {}};
+  const auto journal = Journal::of(STDERR_FILENO);
+  if (journal)
+    manager_options.journal = [&journal](const ipc::Event& event, const std::string& line) {
+      return journal->write(line, journal_fields(event));
+    };
   asio::io_context context(1);
   const Service service(context, std::move(*listener), std::move(manager_options), std::move(outcome.config), software,
                         log);

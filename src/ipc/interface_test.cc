@@ -191,6 +191,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
   expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
+  expect_same_fields(to_json(Event{.uid = 0, .pid = 1}), i.types.at("Event"), "Event");
   expect_same_fields(to_json(Fairness{}), i.types.at("Fairness"), "Fairness");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   expect_same_fields(to_json(ProfileInput{}), i.types.at("ProfileInput"), "ProfileInput");

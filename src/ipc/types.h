@@ -173,6 +173,18 @@ struct EndedClient {
   bool ended = false;
 };
 
+/// Something that happened, as Events tells it.
+struct Event {
+  std::int64_t number = 0;               ///< counts what happened since the daemon started, from 1
+  std::int64_t time_us = 0;              ///< since the epoch
+  std::string kind;                      ///< "created", "joined" and so on
+  std::string slice;                     ///< path; "": it concerns no slice
+  std::optional<std::int64_t> uid = {};  ///< who changed a slice or was refused something; whose program it is
+  std::optional<std::int64_t> pid = {};
+  std::string command;  ///< of that program; "": the caller may not see it
+  std::string text;     ///< what there is to say beside that, for people
+};
+
 /// How well the programs in and below a slice are served. Normalized turnaround times (NTT): 1 is as good as alone.
 struct Fairness {
   std::string slice;

@@ -53,6 +53,8 @@ struct Slice {
   std::string job_policy;          ///< a policy for jobs, with its options; "": none, `policy` alone divides
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
+
+  friend bool operator==(const Slice&, const Slice&) = default;
 };
 
 /// The slice's policy as text: the name of a row, or a policy for jobs with its options.

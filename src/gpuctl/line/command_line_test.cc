@@ -161,6 +161,71 @@ TEST_F(CommandLine, StatusAndExplain) {
   EXPECT_EQ(daemon_.asked("Explain"), R"({"pid":42})");
 }
 
+ipc::Event event(std::int64_t number, std::string kind, std::string slice) {
+  ipc::Event event;
+  event.number = number;
+  event.time_us = 1'795'000'000'000'000;
+  event.kind = std::move(kind);
+  event.slice = std::move(slice);
+  return event;
+}
+
+/// A line without its time, which depends on where the test runs.
+std::string without_time(const std::string& line) {
+  return line.size() > 19 ? line.substr(19) : line;
+}
+
+TEST_F(CommandLine, EventsAreLinesInTheirOrderInAsManyRepliesAsItTakes) {
+  ipc::Event changed = event(4, "changed", "batch"), joined = event(5, "joined", "batch"),
+             went = event(9, "mps-went", "");
+  changed.uid = 0;
+  changed.text = "max none -> 40";
+  joined.pid = 4711;
+  joined.uid = 0;
+  joined.command = "python3 \x1b[2Jtrain.py";
+  daemon_.on("Events", [&](const boost::json::object& parameters) {
+    const auto after = parameters.contains("after") ? parameters.at("after").as_int64() : 0;
+    const std::vector<ipc::Event> part = after == 0   ? std::vector{changed, joined}
+                                         : after == 5 ? std::vector{went}
+                                                      : std::vector<ipc::Event>();
+    return std::vector<ipc::Reply>{{{{"events", ipc::to_json(part)}, {"lost", after == 0 ? 3 : 0}}, false, {}}};
+  });
+  const Ran ran = gpuctl({"events", "/batch"});
+  EXPECT_EQ(ran.status, kExitOk);
+  std::istringstream lines(ran.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "3 events before these are forgotten");
+  const std::vector<std::string> expected{"  changed   batch         by root: max none -> 40",
+                                          "  joined    batch         4711 python3 ?[2Jtrain.py (root)",
+                                          "  mps-went  -"};
+  for (const std::string& one : expected) {
+    std::getline(lines, line);
+    EXPECT_EQ(without_time(line), one);
+  }
+  EXPECT_EQ(daemon_.asked("Events"), R"({"slice":"batch","after":9})");
+  const auto json = boost::json::parse(gpuctl({"events", "--json"}).out);
+  EXPECT_EQ(json.at("events").as_array().size(), 3u);
+  EXPECT_EQ(json.at("lost"), 3);
+}
+
+TEST_F(CommandLine, EventsAreFollowedUntilTheDaemonEndsThat) {
+  const ipc::Event created = event(1, "created", "x"), deleted = event(2, "deleted", "x");
+  const auto reply = [](const std::vector<ipc::Event>& events, int lost, bool continues) {
+    return ipc::Reply{{{"events", ipc::to_json(events)}, {"lost", lost}}, continues, {}};
+  };
+  daemon_.on("Events", [&](const boost::json::object&) {
+    return std::vector<ipc::Reply>{reply({created}, 0, true), reply({}, 0, true), reply({deleted}, 2, true),
+                                   ipc::Reply{{{"reason", "gone"}}, false, "io.gpuctl.NoGpu"}};
+  });
+  const Ran ran = gpuctl({"events", "--follow"});
+  EXPECT_NE(ran.out.find("  created   x             by the configuration\n2 events before these are forgotten\n"),
+            std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("  deleted   x             by the configuration\n"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.status, kExitRefused);
+}
+
 TEST_F(CommandLine, ForgetKernels) {
   daemon_.on("ForgetKernels", {{"forgotten", 3}});
   EXPECT_EQ(gpuctl({"forget-kernels"}).out, "forgot 3 kernels\n");

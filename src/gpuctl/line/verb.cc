@@ -18,6 +18,8 @@ constexpr std::array kVerbs{
     Verb{"kill", "End a program, or all programs of a slice, without harm to others", "gpuctl kill batch --signal INT",
          declare_kill},
     Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
+    Verb{"events", "Say what happened to slices and programs, and what happens", "gpuctl events batch --follow",
+         declare_events},
     Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
     Verb{"forget-kernels", "Forget what was learnt about kernels", "gpuctl forget-kernels --user alice",
          declare_forget_kernels},

@@ -46,6 +46,7 @@ Action declare_show(Arguments& arguments);
 Action declare_run(Arguments& arguments);
 Action declare_top(Arguments& arguments);
 Action declare_kill(Arguments& arguments);
+Action declare_events(Arguments& arguments);
 Action declare_explain(Arguments& arguments);
 Action declare_forget_kernels(Arguments& arguments);
 Action declare_rewrite(Arguments& arguments);

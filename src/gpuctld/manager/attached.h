@@ -37,6 +37,7 @@ class Attached {
     bool program = false;  ///< it is the library in a program, not `gpuctl run`, which joins for a moment before
     bool gone = false, resting = false;
     int kicks = 0, faults = 0;
+    std::uint64_t memory_told_ns = 0;  ///< when it was last told of that a limit refused it memory
     void wait_for_kick();
     void wait_for_exit();
   };

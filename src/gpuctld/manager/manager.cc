@@ -10,6 +10,7 @@
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/protocol/timed.h"
 
 namespace gpuctl::daemon {
@@ -95,6 +96,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
           [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },
           [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
+      telling_(context),
       started_ns_(now_ns()) {}
 
 /// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.
@@ -127,7 +129,7 @@ std::vector<std::string> Manager::reload() {
     return {applied.error().message};
   for (const std::string& line : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients())) log_(line);
   kept_.set_configured(std::move(configured));
-  change(std::move(tree), with_storm(outcome.config.daemon));
+  change(std::move(tree), with_storm(outcome.config.daemon), std::nullopt);
   log_unfit();
   return {};
 }
@@ -139,6 +141,7 @@ void Manager::log_unfit() {
 void Manager::stop() {
   if (ticker_.stopped()) return;
   ticker_.stop();
+  telling_.cancel();
   ends_.stop();
   attached_.stop();
   queues_.stop();
@@ -147,14 +150,16 @@ void Manager::stop() {
   if (server_) server_->stop();
 }
 
-void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon) {
+void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by) {
   const bool time_sliced = !mps_active();  // which takes time; a decision counts from when it is begun
+  const sched::Slices before = scheduler_.tree().slices();
   scheduler_.set_all(std::move(tree), daemon, time_sliced, now_ns());
   const auto exists = [this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; };
   ends_.faults().keep(exists);
   ends_.ended().keep(exists);
   arm_tick();
   kept_.save_slices();
+  tell_changes(before, by);
 }
 
 void Manager::on_freed() {
@@ -176,25 +181,32 @@ bool Manager::on_kick(std::uint32_t uid, const std::function<void()>& drain) {
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
+  events_.forget(session);
   asked_ends_.erase(&session);
   queues_.leave(session);
   servers_.leave(session);
   mps_.forget(&session);
-  if (const Attached::Member* member = attached_.find(session); member != nullptr && member->program)
-    ends_.ended().add(member->client.slice(), member->client.describe().usage);
-  if (attached_.leave(session, now_ns())) on_freed();
+  std::optional<ipc::Event> left;
+  if (const Attached::Member* member = attached_.find(session); member != nullptr && member->program) {
+    const std::vector<ipc::ClientUsage> usage = member->client.describe().usage;
+    ends_.ended().add(member->client.slice(), usage);
+    left = event_of("left", member->client, counts_text(usage));
+  }
+  if (!attached_.leave(session, now_ns())) return;
+  on_freed();
+  if (left) happened(*left, who(*left) + " left slice " + left->slice + ": " + left->text);
 }
 
 void Manager::on_refused(std::uint32_t uid) {
   log_of(uid, "a connection of user " + std::to_string(uid) + " is closed: this user, or all users, have too many");
 }
 
-void Manager::log_of(std::uint32_t uid, const std::string& line) {
+void Manager::log_of(std::uint32_t uid, const std::string& line, const ipc::Event* event) {
   const auto left_out = budgets_.log_line(uid, now_ns());
   if (!left_out) return;
   if (*left_out > 0)
     log_(std::to_string(*left_out) + " lines about programs of user " + std::to_string(uid) + " were left out");
-  log_(line);
+  if (event == nullptr || !options_.journal || !options_.journal(*event, line)) log_(line);
 }
 
 void Manager::arm_tick() {
@@ -209,15 +221,16 @@ void Manager::tick() {
   attached_.wake_resting();
   for (const Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   kept_.tick(now);
+  look_around(now);
   arm_tick();
 }
 
 void Manager::handle_disobedience(const Client& client) {
-  const std::string who = "process " + std::to_string(client.identity().pid) + " (" + client.identity().command +
-                          ", slice " + client.slice() + ")";
   const bool stop = scheduler_.options().on_disobey == OnDisobey::stop;
-  log_of(client.identity().uid, who + " has not given back SMs within its deadline" + (stop ? ": it is stopped" : ""));
-  if (!stop) return;
+  const ipc::Event killed = event_of("killed", client, "it has not given back SMs within its deadline; with SIGKILL");
+  const std::string line = who_in_slice(killed) + " has not given back SMs within its deadline";
+  if (!stop) return log_of(client.identity().uid, line);
+  happened(killed, line + ": it is stopped");
   auto program = attached_.program_of(client);
   if (!program) return;
   std::vector<Ends::Program> programs;

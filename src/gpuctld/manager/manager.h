@@ -1,8 +1,10 @@
 // The daemon without its process: event loop, clients, slices, state. The methods of the interface are in
-// manager_varlink.cc, manager_clients.cc and manager_end.cc. Everything runs on the thread that runs the io_context.
+// manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc and manager_events.cc. Everything runs on
+// the thread that runs the io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +19,7 @@
 #include "gpuctld/ends/ends.h"
 #include "gpuctld/host/managed_mps.h"
 #include "gpuctld/manager/attached.h"
+#include "gpuctld/manager/event_log.h"
 #include "gpuctld/manager/mps_servers.h"
 #include "gpuctld/manager/promised_queues.h"
 #include "gpuctld/manager/ticker.h"
@@ -37,7 +40,9 @@ struct ManagerOptions {
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off
   std::vector<std::string> notes;            ///< shown by GetStatus
-  bool leaves_out_gpus = false;              ///< set by Manager::create: the configuration selects some GPUs alone
+  /// Takes what happened and the line that says so. False: the line goes to the log as others do.
+  std::function<bool(const ipc::Event&, const std::string& line)> journal = {};
+  bool leaves_out_gpus = false;  ///< set by Manager::create: the configuration selects some GPUs alone
 };
 
 /// Connects the parts of the daemon, each of which is a class with a task of its own.
@@ -71,18 +76,30 @@ class Manager {
   DaemonOptions with_storm(DaemonOptions daemon) const;
   void on_closed(Session& session);
   void on_refused(std::uint32_t uid);
-  /// A line that this user caused.
-  void log_of(std::uint32_t uid, const std::string& line);
+  /// A line that this user caused; with what it says has happened.
+  void log_of(std::uint32_t uid, const std::string& line, const ipc::Event* event = nullptr);
   std::size_t clients_of(std::uint32_t uid) const;
   std::pair<std::size_t, std::size_t> kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
   void tick();
   void handle_disobedience(const Client& client);
   void on_freed();
-  void change_tree(sched::SliceTree tree) { change(std::move(tree), scheduler_.options()); }
-  void change(sched::SliceTree tree, const DaemonOptions& daemon);
+  void change_tree(sched::SliceTree tree, std::uint32_t by) { change(std::move(tree), scheduler_.options(), by); }
+  /// `by`: a user; none: the configuration.
+  void change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by);
   void log_unfit();
   std::vector<std::string> limits_beyond_gpus(const std::string& path) const;
+
+  // manager_events.cc
+  /// `line`: for the log; "": it says nothing. `by`: whose line that is, if not the event's user's.
+  void happened(ipc::Event event, const std::string& line, std::optional<std::uint32_t> by = std::nullopt);
+  static ipc::Event event_of(const char* kind, const Client& client, std::string text);
+  void tell_changes(const sched::Slices& before, std::optional<std::uint32_t> by);
+  void tell_refused(Session& session, const ipc::Call& call, const ipc::Reply& reply);
+  void tell_memory(Attached::Member& member, std::size_t slot, std::int64_t bytes,
+                   const Scheduler::MemoryAnswer& answer);
+  void look_around(std::uint64_t now_ns);
+  Answer events(Session& session, ipc::Fields& fields);
 
   // manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
@@ -143,6 +160,12 @@ class Manager {
   Ends ends_;
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   Ticker ticker_;
+  EventLog events_;
+  boost::asio::steady_timer telling_;  ///< until those who follow events are told of new ones
+  bool tells_ = false;                 ///< telling_ runs
+  std::uint64_t looked_around_ns_ = 0;
+  std::optional<bool> mps_there_;                                    ///< as last seen; where GPUs need MPS
+  std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
   std::uint64_t started_ns_;
 };
 

@@ -1,7 +1,6 @@
 // ApplySlices: the whole tree at once, as `gpuctl apply` wants it.
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
@@ -49,8 +48,8 @@ sched::SliceResult<void> apply(const WantedTree& wanted, const sched::Caller& ca
   std::vector<std::string> gone;
   for (const auto& [path, slice] : tree.slices())
     if (path != "/" && !wanted.contains(path)) gone.push_back(path);
-  for (const std::string& path : std::views::reverse(gone))
-    if (auto removed = tree.remove(path, clients_in(path), caller); !removed) return removed;
+  for (auto path = gone.rbegin(); path != gone.rend(); ++path)
+    if (auto removed = tree.remove(*path, clients_in(*path), caller); !removed) return removed;
   std::vector<sched::SliceTree::Edit> edits;
   for (const auto& [path, settings] : wanted) edits.push_back({path, &settings});
   std::size_t at = 0;
@@ -86,7 +85,7 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
   }
   boost::json::object reply{{"changes", ipc::to_json(changes)}};
   if (dry_run) return success(std::move(reply));
-  if (!changes.empty()) change_tree(std::move(tree));
+  if (!changes.empty()) change_tree(std::move(tree), session.peer().uid);
   return changed(std::move(reply), {});
 }
 

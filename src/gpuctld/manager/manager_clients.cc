@@ -10,6 +10,7 @@
 #include "base/plural.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
@@ -233,9 +234,13 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
   answer.reply.parameters["in_force"] = added.in_force();
-  if (attached_.is_news(peer.pid, slice) || resumed)
-    log_of(peer.uid, "process " + std::to_string(peer.pid) + " (" + added.identity().command + ") " +
-                         (resumed ? "came back to" : "joined") + " slice " + slice);
+  const ipc::Event joined = event_of("joined", added, resumed ? "came back" : "");
+  const bool is_news = attached_.is_news(peer.pid, slice) || resumed;
+  const std::string line = is_news ? who(joined) + (resumed ? " came back to" : " joined") + " slice " + slice : "";
+  if (version)  // else it is `gpuctl run`, before it becomes the program
+    happened(joined, line);
+  else if (is_news)
+    log_of(peer.uid, line);
   arm_tick();
   return answer;
 }
@@ -313,7 +318,7 @@ Answer Manager::set_hint(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
-  const Attached::Member* member = attached_.find(session);
+  Attached::Member* const member = attached_.find(session);
   if (member == nullptr) return refuse_own("NotAttached", {});
   Client& client = member->client;
   const std::int64_t device = fields.integer("device", 0, static_cast<std::int64_t>(client.slots().size()) - 1);
@@ -322,6 +327,7 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   const Scheduler::MemoryAnswer answer =
       scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes), now_ns());
+  if (!answer.granted) tell_memory(*member, static_cast<std::size_t>(device), bytes, answer);
   boost::json::object parameters{{"granted", answer.granted}};
   if (answer.total) parameters["total"] = static_cast<std::int64_t>(*answer.total);
   if (answer.free) parameters["free"] = static_cast<std::int64_t>(*answer.free);

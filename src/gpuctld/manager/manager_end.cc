@@ -2,23 +2,16 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/one_line.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/mps.h"
+#include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
 
 namespace gpuctl::daemon {
-
-namespace {
-
-std::int64_t microseconds_since_epoch() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 Answer Manager::kill(Session& session, ipc::Fields& fields) {
   const auto pid = fields.maybe_integer("pid", 1, std::numeric_limits<std::int32_t>::max());
@@ -52,9 +45,9 @@ Answer Manager::kill(Session& session, ipc::Fields& fields) {
                               " programs ended already, as many as one user may at a time");
   std::vector<Ends::Program> programs;
   for (const auto& member : members) {
-    log_of(who.uid, "process " + std::to_string(member->client.identity().pid) + " (" +
-                        member->client.identity().command + ", slice " + member->client.slice() +
-                        ") is ended by user " + std::to_string(who.uid) + " with " + signal_name(order.signal));
+    const std::string how = "by user " + std::to_string(who.uid) + " with " + signal_name(order.signal);
+    const ipc::Event killed = event_of("killed", member->client, how);
+    happened(killed, who_in_slice(killed) + " is ended " + how, who.uid);
     programs.push_back(*attached_.program_of(member->client));
   }
   const auto tell = [asker = session.weak_from_this()](std::vector<ipc::EndedClient> ended) {
@@ -85,16 +78,19 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
   const std::int32_t pid = client.identity().pid;
   // Under MPS the driver reports an error to a program that is being ended: that is no fault.
   if (ends_.is_ending(pid)) return success();
+  ipc::Event event = event_of("fault", client,
+                              one_line(ipc::to_utf8(name.substr(0, kMostFaultName))) + " (" + std::to_string(error) +
+                                  ") on GPU " + std::to_string(gpu.index));
   const std::string line = ends_.faults().add({.pid = pid,
                                                .command = client.identity().command,
                                                .slice = client.slice(),
                                                .device = gpu.index,
                                                .error = error,
                                                .name = std::move(name),
-                                               .time_us = microseconds_since_epoch(),
+                                               .time_us = epoch_us(),
                                                .shares_faults = gpu.needs_mps() && mps_active(),
                                                .of_process = member->faults++});
-  if (!line.empty()) log_of(client.identity().uid, line);
+  if (!line.empty()) happened(std::move(event), line);
   return success();
 }
 

@@ -39,7 +39,7 @@ double cost_of(std::string_view method) {
 /// Whether nothing comes of the method but its answer.
 bool only_answers(std::string_view method) {
   constexpr std::string_view kLookUps[] = {"ListSlices",  "GetSlice",    "ListClients", "Explain", "GetStatus",
-                                           "ListKernels", "GetFairness", "Monitor",     "Record"};
+                                           "ListKernels", "GetFairness", "Monitor",     "Record",  "Events"};
   return std::ranges::find(kLookUps, method) != std::end(kLookUps);
 }
 
@@ -88,6 +88,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"ListKernels", &Manager::list_kernels},
       {"Record", &Manager::record},
       {"Monitor", &Manager::monitor},
+      {"Events", &Manager::events},
       {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},
       {"ReportKernels", &Manager::report_kernels},
@@ -111,6 +112,7 @@ Answer Manager::call(Session& session, const ipc::Call& call) {
   ipc::Fields fields(call.parameters);
   Answer answer = (this->*method->second)(session, fields);
   answer.cost = cost_of(method->first);
+  if (!answer.reply.error.empty()) tell_refused(session, call, answer.reply);
   return answer;
 }
 
@@ -119,7 +121,7 @@ Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto created = tree.create(path, settings, caller(session)); !created) return refuse(created.error());
-  change_tree(std::move(tree));
+  change_tree(std::move(tree), session.peer().uid);
   return changed(slice_now(path), path);
 }
 
@@ -130,7 +132,7 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
   sched::SliceTree tree = scheduler_.tree();
   if (auto removed = tree.remove(path, scheduler_.clients_in(path), caller(session)); !removed)
     return refuse(removed.error());
-  change_tree(std::move(tree));
+  change_tree(std::move(tree), session.peer().uid);
   return changed({}, path);
 }
 
@@ -140,7 +142,7 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   sched::SliceTree tree = scheduler_.tree();
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
   const std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
-  change_tree(std::move(tree));
+  change_tree(std::move(tree), session.peer().uid);
   if (settings.latency) scheduler_.seek_target_anew(path, now_ns());
   return this->changed(slice_now(path), path, left_out);
 }

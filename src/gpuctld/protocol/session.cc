@@ -265,6 +265,12 @@ void Session::stream_again() {
   });
 }
 
+void Session::wake() {
+  if (state_.closed || !streaming_) return;
+  state_.due = true;
+  go_on();
+}
+
 void Session::fail_and_close(std::string_view parameter) {
   state_.closing = true;
   if (!out_.bytes.empty()) return;  // a reply is on its way; the connection ends after it

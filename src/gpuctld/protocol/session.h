@@ -85,6 +85,9 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Gives the answer to the call that was answered with `later`. Not to be called from within that call.
   void finish(Answer answer);
 
+  /// The call that streams is served again before its time. Nothing if none does.
+  void wake();
+
   /// Closes it if its peer has kept it waiting for too long, or is gone and would have to wait for its budget: what it
   /// sent before it went could be served for many minutes, and each connection takes a descriptor.
   void check_patience(std::uint64_t now_ns);

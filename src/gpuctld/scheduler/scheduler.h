@@ -132,6 +132,14 @@ class Scheduler {
   /// The slice's target was set again, maybe to what it was: what was found out about it is found out anew.
   void seek_target_anew(const std::string& slice, std::uint64_t now_ns);
 
+  /// The targets of slices, by device.
+  struct TargetSeen {
+    std::string slice;
+    std::size_t device = 0;
+    const sched::Steer* steer = nullptr;
+  };
+  std::vector<TargetSeen> targets() const;
+
   /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
 

@@ -192,6 +192,14 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
   return turned;
 }
 
+std::vector<Scheduler::TargetSeen> Scheduler::targets() const {
+  std::vector<TargetSeen> seen;
+  for (std::size_t device = 0; device < controls_.size(); ++device)
+    for (const sched::LatencyControl::Entry& entry : controls_[device].entries())
+      seen.push_back({entry.path, device, &entry.steer});
+  return seen;
+}
+
 std::optional<std::string> Scheduler::latency_now(const std::string& slice) const {
   std::optional<std::string> text;
   for (std::size_t device = 0; device < controls_.size(); ++device) {

@@ -56,6 +56,7 @@ PARAMETERS = {
     "ListKernels": (),
     "GetStatus": (),
     "Record": (),
+    "Events": ("slice", "after"),
 }
 
 

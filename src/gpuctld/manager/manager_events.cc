@@ -1,0 +1,182 @@
+// What happens, told: to the log or the journal at once, and to callers of Events.
+#include <algorithm>
+#include <utility>
+
+#include "base/one_line.h"
+#include "gpuctld/budgets/monitor_pace.h"
+#include "gpuctld/clock.h"
+#include "gpuctld/host/mps.h"
+#include "gpuctld/manager/event_kinds.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
+#include "ipc/codec.h"
+#include "ipc/message.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// Those who follow are told of what happened meanwhile together.
+constexpr std::chrono::milliseconds kTellTogether{100}, kTellTheRest{1};
+/// How often targets and MPS are looked at.
+constexpr std::uint64_t kLookEveryNs = 1'000'000'000;
+/// A program that is refused memory again and again is told of so often.
+constexpr std::uint64_t kTellMemoryEveryNs = 1'000'000'000;
+constexpr std::size_t kMostPath = 600;
+
+/// Whether a refusal of the method is told: those that change something for others, or somebody's place.
+bool is_told(std::string_view method) {
+  constexpr std::string_view kTold[] = {"CreateSlice", "DeleteSlice", "SetSlice", "ApplySlices", "Attach", "Kill"};
+  return std::ranges::find(kTold, method) != std::end(kTold);
+}
+
+/// "PermissionDenied", "InvalidValue, field max, reason must be 0 to 16777214, not -1"
+std::string error_words(const ipc::Reply& reply) {
+  std::string words = reply.error.substr(reply.error.rfind('.') + 1);
+  for (const auto& [name, value] : reply.parameters) {
+    words.append(", ").append(name.data(), name.size()).append(" ");
+    if (value.is_string()) words += std::string_view(value.get_string());
+    if (value.is_int64()) words += std::to_string(value.get_int64());
+  }
+  return one_line(words);
+}
+
+}  // namespace
+
+void Manager::happened(ipc::Event event, const std::string& line, std::optional<std::uint32_t> by) {
+  event.time_us = epoch_us();
+  if (!by && event.uid) by = static_cast<std::uint32_t>(*event.uid);
+  if (!line.empty()) log_of(by.value_or(options_.root_uid), line, &event);
+  events_.add(std::move(event));
+  if (!events_.followed() || tells_) return;
+  tells_ = true;
+  telling_.expires_after(kTellTogether);
+  telling_.async_wait([this](boost::system::error_code error) {
+    tells_ = false;
+    if (error) return;
+    for (Session* const reader : events_.readers()) reader->wake();
+  });
+}
+
+ipc::Event Manager::event_of(const char* kind, const Client& client, std::string text) {
+  return {.kind = kind,
+          .slice = client.slice(),
+          .uid = client.identity().uid,
+          .pid = client.identity().pid,
+          .command = client.identity().command,
+          .text = std::move(text)};
+}
+
+void Manager::tell_changes(const sched::Slices& before, std::optional<std::uint32_t> by) {
+  const std::string whose = by ? "user " + std::to_string(*by) : "the configuration";
+  const auto tell = [&](const char* kind, const std::string& path, std::string text) {
+    const std::string line = "slice " + path + " is " + kind + " by " + whose + (text.empty() ? "" : ": ") + text;
+    happened({.kind = kind, .slice = path, .uid = by, .command = {}, .text = std::move(text)}, line);
+  };
+  const sched::Slices& now = scheduler_.tree().slices();
+  for (const auto& [path, slice] : before)
+    if (!now.contains(path)) tell("deleted", path, "");
+  for (const auto& [path, slice] : now) {
+    const auto was = before.find(path);
+    if (was == before.end())
+      tell("created", path, change_text(nullptr, slice));
+    else if (was->second != slice)
+      tell("changed", path, change_text(&was->second, slice));
+  }
+}
+
+void Manager::tell_refused(Session& session, const ipc::Call& call, const ipc::Reply& reply) {
+  if (!is_told(call.member())) return;
+  ipc::Event event{.kind = "refused",
+                   .slice = {},
+                   .uid = session.peer().uid,
+                   .pid = session.peer().pid,
+                   .command = {},
+                   .text = std::string(call.member()) + ": " + error_words(reply)};
+  for (const char* const name : {"path", "slice"})
+    if (const auto* value = call.parameters.if_contains(name); value != nullptr && value->is_string())
+      event.slice = one_line(ipc::to_utf8(std::string(value->get_string()).substr(0, kMostPath)));
+  const std::string line = "user " + std::to_string(session.peer().uid) + ", process " +
+                           std::to_string(session.peer().pid) + ", was refused " + event.text +
+                           (event.slice.empty() ? "" : " (slice " + event.slice + ")");
+  happened(std::move(event), line);
+}
+
+void Manager::tell_memory(Attached::Member& member, std::size_t slot, std::int64_t bytes,
+                          const Scheduler::MemoryAnswer& answer) {
+  const std::uint64_t now = now_ns();
+  if (member.memory_told_ns != 0 && now < member.memory_told_ns + kTellMemoryEveryNs) return;
+  member.memory_told_ns = now;
+  const int device = member.client.slots()[slot].device;
+  const std::string gpu =
+      device < 0 ? "" : " of GPU " + std::to_string(scheduler_.devices()[static_cast<std::size_t>(device)].index);
+  ipc::Event event = event_of("memory", member.client,
+                              "it asked to hold " + std::to_string(bytes) + " bytes" + gpu + "; it may have " +
+                                  std::to_string(answer.free.value_or(0)) + " more, by a limit of " +
+                                  std::to_string(answer.total.value_or(0)));
+  const std::string line = who_in_slice(event) + " was refused memory: " + event.text;
+  happened(std::move(event), line);
+}
+
+/// Sees what nobody reports: targets of latency that are met or missed, and MPS.
+void Manager::look_around(std::uint64_t now_ns) {
+  if (now_ns < looked_around_ns_ + kLookEveryNs) return;
+  looked_around_ns_ = now_ns;
+  std::map<std::pair<std::string, std::size_t>, bool> met;
+  for (const Scheduler::TargetSeen& target : scheduler_.targets()) {
+    using State = sched::Steer::State;
+    const State state = target.steer->state();
+    const auto key = std::pair(target.slice, target.device);
+    const auto before = targets_met_.find(key);
+    if (state != State::met && state != State::trying && state != State::seeking && state != State::unmet) {
+      if (before != targets_met_.end()) met.insert(*before);
+      continue;
+    }
+    const bool is_met = met[key] = state == State::met || state == State::trying;
+    if (before != targets_met_.end() && before->second == is_met) continue;
+    const Gpu& gpu = scheduler_.devices()[target.device];
+    ipc::Event event{.kind = is_met ? "met" : "missed",
+                     .slice = target.slice,
+                     .command = {},
+                     .text = "GPU " + std::to_string(gpu.index) + ": " + sched::words(*target.steer, gpu.sms)};
+    const std::string line =
+        "slice " + target.slice + (is_met ? " meets" : " misses") + " its target of latency on " + event.text;
+    happened(std::move(event), line, scheduler_.tree().find(target.slice)->owner_uid);
+  }
+  targets_met_ = std::move(met);
+
+  if (std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps)) return;
+  const bool there = mps_active();
+  if (mps_there_ && *mps_there_ != there)
+    happened({.kind = there ? "mps-came" : "mps-went", .slice = {}, .command = {}, .text = {}},
+             there ? "MPS has come: programs that start now run side by side" : "MPS is gone");
+  mps_there_ = there;
+}
+
+Answer Manager::events(Session& session, ipc::Fields& fields) {
+  const auto slice = fields.maybe_text("slice");
+  const auto after = fields.maybe_integer("after", 0);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const sched::Caller viewer = caller(session);
+  const auto may_see = [&](const ipc::Event& event) {
+    const auto uid = static_cast<std::uint32_t>(event.uid.value_or(sched::kNobody));
+    return may_look_into(uid, event.slice, viewer);
+  };
+  const auto within = [&](const ipc::Event& event) { return !slice || sched::in_or_below(event.slice, *slice); };
+  const auto wanted = [&](const ipc::Event& event) {
+    return within(event) && (event.kind != "refused" || may_see(event));
+  };
+  if (slice && scheduler_.tree().find(*slice) == nullptr && !events_.any(wanted))
+    return refuse_own("NoSuchSlice", {{"path", ipc::to_utf8(*slice)}});
+  EventLog::Part part = session.streaming()
+                            ? events_.go_on(session, wanted)
+                            : events_.begin(session, static_cast<std::uint64_t>(after.value_or(0)), wanted);
+  for (ipc::Event& event : part.events)
+    if (!event.command.empty() && !may_see(event)) event.command.clear();
+  Answer answer = success({{"events", ipc::to_json(part.events)}, {"lost", static_cast<std::int64_t>(part.lost)}});
+  answer.again = part.more ? kTellTheRest : kSlowestMonitor;
+  return answer;
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,206 @@
+// What callers of Events are told.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <future>
+#include <set>
+
+#include "gpuctld/manager/event_kinds.h"
+#include "gpuctld/testing/manager_fixture.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+constexpr std::uint32_t kStranger = 65534;
+
+class EventsTest : public ManagerTest {
+ protected:
+  /// What libgpuslice sends first.
+  ipc::Connection program(const std::string& slice, const std::string& command) {
+    auto connection = connect();
+    const auto attached = call(connection, "Attach",
+                               {{"slice", slice},
+                                {"device_uuids", {kUuid}},
+                                {"resumed", false},
+                                {"stub_version", ipc::stub_version()},
+                                {"command", command}});
+    EXPECT_EQ(attached.error, "");
+    return connection;
+  }
+
+  static std::vector<ipc::Event> events_of(const ipc::Reply& reply) {
+    EXPECT_EQ(reply.error, "");
+    ipc::Fields fields(reply.parameters);
+    auto events = ipc::read_list<ipc::Event>(fields, "events");
+    EXPECT_TRUE(fields.ok()) << fields.reason();
+    return events;
+  }
+  std::vector<ipc::Event> all(json::object parameters = {}) { return events_of(call("Events", std::move(parameters))); }
+
+  /// "created batch: max 40"
+  static std::vector<std::string> words(const std::vector<ipc::Event>& events) {
+    std::vector<std::string> lines;
+    for (const ipc::Event& one : events)
+      lines.push_back(one.kind + " " + one.slice + (one.text.empty() ? "" : ": " + one.text));
+    return lines;
+  }
+
+  ipc::Connection connect_as(std::uint32_t uid) {
+    ::chmod(directory_.c_str(), 0711);
+    ::chmod(socket_.c_str(), 0666);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
+    auto connection = ipc::Connection::open(socket_);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+    return std::move(connection.value());
+  }
+};
+
+TEST_F(EventsTest, SlicesAreCreatedChangedAndDeletedByWhom) {
+  create("batch", {{"max", 40}, {"weight", 50}});
+  create("batch/a", json::object());
+  call("SetSlice", {{"path", "batch"}, {"settings", {{"max_unlimited", true}, {"weight", 60}}}});
+  call("SetSlice", {{"path", "batch"}, {"settings", {{"weight", 60}}}});  // which changes nothing
+  call("DeleteSlice", {{"path", "batch/a"}});
+  const std::vector<std::string> expected{"created batch: max 40, weight 50", "created batch/a",
+                                          "changed batch: max 40 -> none, weight 50 -> 60", "deleted batch/a"};
+  const auto events = all();
+  EXPECT_EQ(words(events), expected);
+  for (const ipc::Event& one : events) {
+    EXPECT_EQ(one.uid, ::geteuid());
+    EXPECT_GT(one.time_us, 1'700'000'000'000'000);
+  }
+  EXPECT_EQ(words(all({{"slice", "batch/a"}})), (std::vector<std::string>{"created batch/a", "deleted batch/a"}));
+  EXPECT_EQ(words(all({{"after", events[2].number}})), (std::vector<std::string>{"deleted batch/a"}));
+  EXPECT_EQ(call("Events", {{"slice", "never"}}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(
+      logged("slice batch is changed by user " + std::to_string(::geteuid()) + ": max 40 -> none, weight 50 -> 60"), 1);
+}
+
+TEST_F(EventsTest, WhatApplySlicesDoesIsToldAndADryRunIsNot) {
+  create("old", json::object());
+  const json::object wanted{{"slices", {{{"path", "new"}, {"settings", {{"weight", 5}}}}}}};
+  json::object dry = wanted;
+  dry["dry_run"] = true;
+  EXPECT_EQ(call("ApplySlices", dry).error, "");
+  EXPECT_EQ(all().size(), 1u);
+  EXPECT_EQ(call("ApplySlices", wanted).error, "");
+  EXPECT_EQ(words(all({{"after", 1}})), (std::vector<std::string>{"deleted old", "created new: weight 5"}));
+}
+
+TEST_F(EventsTest, ProgramsJoinAndLeaveByTheirOwnName) {
+  create("ls", json::object());
+  {
+    const auto wrapper = FakeProgram(connect(), "ls");  // as `gpuctl run` does, which becomes the program
+    const auto server = program("ls", "./server --port 80");
+    EXPECT_EQ(words(all({{"slice", "ls"}})), (std::vector<std::string>{"created ls", "joined ls"}));
+  }
+  ASSERT_TRUE(eventually([&] { return all().size() == 3; }));
+  const ipc::Event left = all().back();
+  EXPECT_EQ(words({left}), std::vector<std::string>{"left ls: launches 0, evictions 0"});
+  EXPECT_EQ(left.command, "./server --port 80");
+  EXPECT_EQ(left.pid, ::getpid());
+  EXPECT_EQ(logged("(./server --port 80) left slice ls"), 1);
+}
+
+TEST_F(EventsTest, RefusalsOfCallsThatChangeSomethingAreTold) {
+  create("ls", {{"reserve", 100}});
+  call("CreateSlice", {{"path", "x"}, {"settings", {{"reserve", 33}}}});
+  call("GetSlice", {{"path", "nothing"}});
+  call("Kill", {{"slice", "nothing"}});
+  const std::vector<std::string> expected{"created ls: reserve 100",
+                                          "refused x: CreateSlice: ReserveDoesNotFit, path x, asked 33, available 32",
+                                          "refused nothing: Kill: NoSuchSlice, path nothing"};
+  EXPECT_EQ(words(all()), expected);
+}
+
+TEST_F(EventsTest, AProgramThatALimitRefusesMemoryIsToldOnce) {
+  create("small", {{"memory_max", 1000}});
+  auto greedy = program("small", "greedy");
+  for (const int bytes : {600, 1200, 1300, 1400})
+    EXPECT_EQ(call(greedy, "HoldMemory", {{"device", 0}, {"bytes", bytes}}).parameters.at("granted"), bytes == 600);
+  const auto events = all();
+  ASSERT_EQ(events.size(), 3u) << "not one for each time";
+  EXPECT_EQ(words(events)[2],
+            "memory small: it asked to hold 1200 bytes of GPU 0; it may have 400 more, by a limit of 1000");
+  EXPECT_EQ(events[2].command, "greedy");
+}
+
+TEST_F(EventsTest, WhoFollowsIsToldAsItHappens) {
+  create("before", json::object());
+  auto connection = connect();
+  auto reply = connection.call({.method = "io.gpuctl.Events", .parameters = {}, .more = true});
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_TRUE(reply->continues);
+  EXPECT_EQ(words(events_of(*reply)), std::vector<std::string>{"created before"});
+  for (int round = 0; round < 3; ++round) {
+    const std::string path = "s" + std::to_string(round);
+    create(path, json::object());
+    reply = connection.receive();
+    ASSERT_TRUE(reply) << reply.error().message;
+    EXPECT_EQ(words(events_of(*reply)), std::vector<std::string>{"created " + path});
+    EXPECT_EQ(reply->parameters.at("lost"), 0);
+  }
+}
+
+/// Its replies are not read until there are more events than are kept.
+TEST_F(EventsTest, WhoDoesNotReadHoldsUpNobodyAndLearnsWhatItMissed) {
+  auto connection = connect();
+  ASSERT_TRUE(connection.send({.method = "io.gpuctl.Events", .parameters = {}, .more = true}));
+  std::string deep;  // replies are long, so that the socket does not hold them all
+  for (int level = 0; level < 8; ++level)
+    create(deep += (level == 0 ? "" : "/") + std::string(60, 'x'), json::object());
+  auto changes = connect();
+  const int many = static_cast<int>(EventLog::kMostKept) + 8, told = many + 8;
+  for (int i = 0; i < many; ++i)
+    ASSERT_EQ(call(changes, "SetSlice", {{"path", deep}, {"settings", {{"weight", 1 + i % 2}}}}).error, "");
+  std::int64_t had = 0, lost = 0, last = 0;
+  while (last < told) {
+    const auto reply = connection.receive();
+    ASSERT_TRUE(reply) << reply.error().message;
+    lost += reply->parameters.at("lost").as_int64();
+    for (const ipc::Event& one : events_of(*reply)) {
+      EXPECT_GT(one.number, last);
+      last = one.number;
+      ++had;
+    }
+  }
+  EXPECT_GT(lost, 0);
+  EXPECT_EQ(had + lost, told) << "each is had, or is said to be lost";
+}
+
+TEST_F(EventsTest, OthersSeeNeitherCommandsNorRefusals) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  create("ls", json::object());
+  const auto server = program("ls", "secret --key 1");
+  call("DeleteSlice", {{"path", "ls"}});
+  auto other = connect_as(kStranger);
+  const auto seen = events_of(call(other, "Events"));
+  EXPECT_EQ(words(seen), (std::vector<std::string>{"created ls", "joined ls"}));
+  EXPECT_EQ(seen[1].command, "");
+  EXPECT_EQ(call(other, "DeleteSlice", {{"path", "ls"}}).error, "io.gpuctl.PermissionDenied");
+  EXPECT_EQ(words(events_of(call(other, "Events"))).back(), "refused ls: DeleteSlice: PermissionDenied, path ls")
+      << "its own";
+  const auto of_root = all();
+  EXPECT_EQ(of_root.size(), 4u);
+  EXPECT_EQ(of_root[1].command, "secret --key 1");
+  EXPECT_EQ(of_root.back().uid, kStranger);
+}
+
+TEST_F(EventsTest, WhatTheJournalTakesIsNotInTheLogToo) {
+  stop();
+  std::vector<std::string> taken;
+  bool takes = true;
+  start({.journal = [&](const ipc::Event& event, const std::string& line) {
+    if (takes) taken.push_back(event.kind + ": " + line);
+    return takes;
+  }});
+  create("x", json::object());
+  boost::asio::post(context_, [&] { takes = false; });
+  create("y", json::object());
+  EXPECT_EQ(taken, std::vector<std::string>{"created: slice x is created by user " + std::to_string(::geteuid())});
+  EXPECT_EQ(logged("slice x is created"), 0);
+  EXPECT_EQ(logged("slice y is created"), 1);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon
