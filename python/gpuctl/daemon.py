@@ -111,9 +111,10 @@ class Handle:
     def clients(self) -> list[Client]:
         return self.daemon.clients(self.path)
 
-    def delete(self) -> None:
-        """Raises Refused ("SliceBusy") while programs run in it or slices lie below it."""
-        self.daemon.call("DeleteSlice", path=self.path)
+    def delete(self, recursive: bool = False) -> None:
+        """Raises Refused ("SliceBusy") while programs run in it or slices lie below it. recursive: what is below goes
+        too, all or nothing, unless programs run there."""
+        self.daemon.call("DeleteSlice", path=self.path, **({"recursive": True} if recursive else {}))
 
     def kill(self, timeout_ms: int = 2000) -> None:
         """Ends the programs in it and below it, and waits until they have ended."""

@@ -24,6 +24,13 @@ SliceError invalid(std::string_view path, std::string field, std::string reason)
       .code = Code::invalid_value, .path = std::string(path), .field = std::move(field), .reason = std::move(reason)};
 }
 
+SliceError busy(std::string_view path, std::size_t clients, std::int64_t children) {
+  SliceError busy = error(Code::slice_busy, path);
+  busy.clients = static_cast<std::int64_t>(clients);
+  busy.children = children;
+  return busy;
+}
+
 SliceError unfit(std::string_view path, CapSM asked, CapSM available) {
   SliceError unfit = error(Code::reserve_does_not_fit, path);
   unfit.asked = asked.count;
@@ -130,20 +137,26 @@ SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& ca
   return {};
 }
 
-SliceResult<void> SliceTree::remove(std::string_view path, std::size_t clients, const Caller& caller) {
-  const auto found = slices_.find(path);
-  if (found == slices_.end()) return error(Code::no_such_slice, path);
+SliceResult<void> SliceTree::may_remove(std::string_view path, const Caller& caller) const {
+  if (find(path) == nullptr) return error(Code::no_such_slice, path);
   if (path == "/") return invalid(path, "path", "the root cannot be deleted");
   if (!may_change_below(parent_path(path), caller)) return error(Code::permission_denied, path);
+  return {};
+}
+
+SliceResult<void> SliceTree::remove(std::string_view path, std::size_t clients, const Caller& caller) {
+  if (auto may = may_remove(path, caller); !may) return may.error();
   std::int64_t children = 0;
   for (const auto& [other, slice] : slices_) children += other != "/" && parent_path(other) == path;
-  if (children != 0 || clients != 0) {
-    SliceError busy = error(Code::slice_busy, path);
-    busy.clients = static_cast<std::int64_t>(clients);
-    busy.children = children;
-    return busy;
-  }
-  slices_.erase(found);
+  if (children != 0 || clients != 0) return busy(path, clients, children);
+  slices_.erase(slices_.find(path));
+  return {};
+}
+
+SliceResult<void> SliceTree::remove_all(std::string_view path, std::size_t clients, const Caller& caller) {
+  if (auto may = may_remove(path, caller); !may) return may.error();
+  if (clients != 0) return busy(path, clients, 0);
+  std::erase_if(slices_, [top = std::string(path)](const auto& entry) { return in_or_below(entry.first, top); });
   return {};
 }
 

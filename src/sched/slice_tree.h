@@ -47,6 +47,8 @@ class SliceTree {
   SliceResult<void> apply(std::span<const Edit> edits, const Caller& caller, CapSM capacity, std::size_t& at);
   /// `clients`: how many clients are in the slice now. slice_busy unless that is 0 and the slice has no children.
   SliceResult<void> remove(std::string_view path, std::size_t clients, const Caller& caller);
+  /// With all slices below it. `clients`: how many are in all these. slice_busy unless that is 0.
+  SliceResult<void> remove_all(std::string_view path, std::size_t clients, const Caller& caller);
   /// Whether a program of the caller may join: in the root always, below it if the caller may change what is below
   /// `path`.
   SliceResult<void> may_join(std::string_view path, const Caller& caller) const;
@@ -67,6 +69,7 @@ class SliceTree {
 
  private:
   const Slice* given(std::string_view path) const;
+  SliceResult<void> may_remove(std::string_view path, const Caller& caller) const;
   SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
   SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<Slice> changed(std::string_view path, const SliceChange& change, const Caller& caller) const;

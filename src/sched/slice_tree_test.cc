@@ -156,6 +156,21 @@ TEST(SliceTree, RemoveRefusesTheBusy) {
   EXPECT_EQ(code_of(tree.remove("/", 0, kRoot)), Code::invalid_value);
 }
 
+TEST(SliceTree, RemoveAllTakesWhatIsBelowOrNothing) {
+  SliceTree tree = tree_of_132();
+  for (const char* path : {"a", "a/b", "a/b/c", "a-b", "z"}) ASSERT_TRUE(tree.create(path, {}, kRoot));
+  const auto busy = tree.remove_all("a", 2, kRoot);
+  ASSERT_EQ(code_of(busy), Code::slice_busy);
+  EXPECT_EQ(busy.error().clients, 2);
+  EXPECT_EQ(tree.slices().size(), 6u);
+  EXPECT_EQ(code_of(tree.remove_all("a", 0, {1000, {}})), Code::permission_denied);
+  EXPECT_EQ(code_of(tree.remove_all("no", 0, kRoot)), Code::no_such_slice);
+  EXPECT_EQ(code_of(tree.remove_all("/", 0, kRoot)), Code::invalid_value);
+  EXPECT_TRUE(tree.remove_all("a", 0, kRoot));
+  EXPECT_EQ(tree.slices().size(), 3u);
+  EXPECT_NE(tree.find("a-b"), nullptr);
+}
+
 TEST(SliceTree, TheRootIsTheGpu) {
   SliceTree tree = tree_of_132();
   EXPECT_EQ(code_of(tree.change("/", {.reserve = 4}, kRoot)), Code::invalid_value);

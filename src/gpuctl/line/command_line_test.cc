@@ -52,6 +52,25 @@ TEST_F(CommandLine, JsonIsTheReply) {
   EXPECT_EQ(gpuctl({"delete-slice", "ls", "--json"}).out, "{}\n");
 }
 
+TEST_F(CommandLine, CheckChangesNothingAndSaysWhatWouldBe) {
+  const ipc::SliceSettings before{.max = 100, .weight = 50}, after{.max = 40, .weight = 50};
+  const std::vector<ipc::SliceDifference> changed{{"batch", before, after, 2}},
+      gone{{"a", before, {}, 0}, {"a/b", before, {}, 0}};
+  daemon_.on("SetSlice", {{"slice", to_json(slices_[2])}, {"changes", ipc::to_json(changed)}, {"notes", {"too much"}}});
+  const Ran set = gpuctl({"set", "batch", "max=40", "--check"});
+  EXPECT_EQ(set.out, "would change batch: max 100 -> 40 (2 programs)\n");
+  EXPECT_EQ(set.err, "note: too much\n");
+  EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"max":40},"check":true})");
+  daemon_.on("DeleteSlice", {{"changes", ipc::to_json(gone)}});
+  EXPECT_EQ(gpuctl({"delete-slice", "-r", "--check", "a"}).out, "would delete a\nwould delete a/b\n");
+  EXPECT_EQ(daemon_.asked("DeleteSlice"), R"({"path":"a","recursive":true,"check":true})");
+  daemon_.on("CreateSlice", {{"slice", to_json(slices_[2])}, {"changes", boost::json::array()}});
+  EXPECT_EQ(gpuctl({"create-slice", "x", "--check"}).out, "nothing to change\n");
+  EXPECT_EQ(daemon_.asked("CreateSlice"), R"({"path":"x","settings":{},"check":true})");
+  expect_error({"create-slice", "x", "--check", "--persist"}, kExitUsage,
+               "create-slice: --check makes nothing; leave out --persist");
+}
+
 TEST_F(CommandLine, SetSendsAssignments) {
   EXPECT_EQ(gpuctl({"set", "batch", "max=40", "priority=-1"}).status, 0);
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"max":40,"priority":-1}})");

@@ -1,6 +1,7 @@
 #include "gpuctl/text/error_text.h"
 
 #include <string_view>
+#include <utility>
 
 #include "base/in_container.h"
 #include "base/one_line.h"
@@ -25,6 +26,10 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
     const std::int64_t children = p.integer("children");
     std::string holders = clients == 0 ? "" : plural(clients, "running program");
     if (children != 0) holders += (holders.empty() ? "" : " and ") + plural(children, "child slice");
+    if (p.has("programs")) {
+      const char* between = ": ";
+      for (const std::string& program : p.texts("programs")) holders += std::exchange(between, ", ") + program;
+    }
     return "slice " + quoted(p.text("path")) + " is in use: it has " + holders;
   }
   if (name == "InvalidValue") {

@@ -18,6 +18,9 @@ TEST(ErrorText, KnownErrorsAreSentences) {
             "slice 'ls' is in use: it has 1 running program and 2 child slices");
   EXPECT_EQ(text("io.gpuctl.SliceBusy", {{"path", "ls"}, {"clients", 0}, {"children", 1}}),
             "slice 'ls' is in use: it has 1 child slice");
+  EXPECT_EQ(text("io.gpuctl.SliceBusy",
+                 {{"path", "ls"}, {"clients", 2}, {"children", 0}, {"programs", {"7 ./a in ls", "8 in ls/x"}}}),
+            "slice 'ls' is in use: it has 2 running programs: 7 ./a in ls, 8 in ls/x");
   EXPECT_EQ(text("io.gpuctl.InvalidValue", {{"field", "max"}, {"reason", "must be at least 1"}}),
             "max: must be at least 1");
   EXPECT_EQ(text("io.gpuctl.InvalidValue", {{"field", "path"}, {"reason", "at most 8 levels"}}),

@@ -5,13 +5,14 @@
 #include "gpuctl/line/save_slices.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/views/slice_changes.h"
 
 namespace gpuctl::cli {
 
 Action declare_create_slice(Arguments& arguments) {
   struct Options {
     std::string name, config;
-    bool persist = false;
+    bool persist = false, check = false;
     std::vector<std::string> values = std::vector<std::string>(setting_options().size());
   };
   auto options = std::make_shared<Options>();
@@ -25,6 +26,7 @@ Action declare_create_slice(Arguments& arguments) {
   arguments.add_flag("--persist", options->persist, "Keep it for the next boot too, as gpuctl save does");
   arguments.add("--config", options->config, "Of --persist: the daemon's configuration, if not " GPUCTL_CONFIG_FILE)
       .value("FILE");
+  arguments.add_flag("--check", options->check, kCheckHelp);
   arguments.footer(policy_help());
 
   return [options, given](Context& context) -> Outcome<int> {
@@ -38,8 +40,12 @@ Action declare_create_slice(Arguments& arguments) {
           apply_setting(setting, options->values[i], "--" + std::string(setting.option), settings);
       if (!applied) return applied.error();
     }
-    const auto reply = change(context, "CreateSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
+    if (options->check && options->persist) return usage("create-slice: --check makes nothing; leave out --persist");
+    boost::json::object parameters{{"path", *path}, {"settings", ipc::to_json(settings)}};
+    if (options->check) parameters["check"] = true;
+    const auto reply = change(context, "CreateSlice", std::move(parameters));
     if (!reply) return reply.error();
+    if (options->check && !context.json) return print_changes(context, *reply, true);
     if (options->persist) {
       const auto saved = save_slices(context, *path, options->config);
       if (!saved)

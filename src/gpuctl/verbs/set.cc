@@ -4,6 +4,7 @@
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
+#include "gpuctl/views/slice_changes.h"
 
 namespace gpuctl::cli {
 
@@ -11,10 +12,12 @@ Action declare_set(Arguments& arguments) {
   struct Options {
     std::string name;
     std::vector<std::string> assignments;
+    bool check = false;
   };
   auto options = std::make_shared<Options>();
   arguments.add("NAME", options->name, "The slice; '/' is the root").required();
   arguments.add("SETTING", options->assignments, "KEY=VALUE: what to change, all or nothing").required();
+  arguments.add_flag("--check", options->check, kCheckHelp);
   std::string footer = "Keys:";
   for (const SliceSetting* setting : setting_options()) {
     std::string line = "  " + std::string(setting->option) + '=' + setting->argument;
@@ -29,9 +32,14 @@ Action declare_set(Arguments& arguments) {
     ipc::SliceSettings settings;
     for (const std::string& assignment : options->assignments)
       if (const Outcome<void> applied = apply_assignment(assignment, settings); !applied) return applied.error();
-    const auto reply = change(context, "SetSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
+    boost::json::object parameters{{"path", *path}, {"settings", ipc::to_json(settings)}};
+    if (options->check) parameters["check"] = true;
+    const auto reply = change(context, "SetSlice", std::move(parameters));
     if (!reply) return reply.error();
-    if (context.json) print_json(context, *reply);
+    if (context.json)
+      print_json(context, *reply);
+    else if (options->check)
+      return print_changes(context, *reply, true);
     return kExitOk;
   };
 }

@@ -106,11 +106,17 @@ Table slice_table(const std::vector<ipc::Slice>& slices) {
                {"GRANTED", right},
                {"DEMAND", right},
                {"CLIENTS", right}});
+  const auto programs = [&](const ipc::Slice& of) {
+    std::int64_t below = 0;
+    for (const ipc::Slice& other : slices)
+      if (&other != &of && sched::in_or_below(other.path, of.path)) below += other.clients;
+    return std::to_string(of.clients) + (below > 0 ? "+" + std::to_string(below) : "");
+  };
   for (const TreeRow& row : tree_rows(slices)) {
     const ipc::Slice& s = *row.slice;
     table.add_row({row.label, reserve_text(s), max_text(s), std::to_string(s.weight), priority_text(s),
                    printable(s.policy), owner_text(s), std::to_string(s.granted), std::to_string(s.demand),
-                   std::to_string(s.clients)});
+                   programs(s)});
   }
   return table;
 }

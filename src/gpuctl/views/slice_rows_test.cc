@@ -58,8 +58,8 @@ TEST(SliceRows, Listing) {
   EXPECT_EQ(
       slice_table(slices()).lines(),
       (Lines{"SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  OWNER                  GRANTED  DEMAND  CLIENTS",
-             "/                -    -     100         0  share   root                       132     140        0",
-             "  batch          -  100      50         0  share   root                        36      40        0",
+             "/                -    -     100         0  share   root                       132     140      0+2",
+             "  batch          -  100      50         0  share   root                        36      40      0+1",
              "    train   4 lend   40      50         0  share   4000000000:4000000001       36      40        1",
              "  batch-2        -    -     100         0  share   root                         0       0        0",
              "  ls             8    -     100        10  share   root                         8       8        1"}));

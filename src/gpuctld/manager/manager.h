@@ -88,7 +88,7 @@ class Manager {
   /// `by`: a user; none: the configuration.
   void change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by);
   void log_unfit();
-  std::vector<std::string> limits_beyond_gpus(const std::string& path) const;
+  std::vector<std::string> limits_beyond_gpus(const sched::SliceTree& tree, const std::string& path) const;
 
   // manager_events.cc
   /// `line`: for the log; "": it says nothing. `by`: whose line that is, if not the event's user's.
@@ -136,6 +136,9 @@ class Manager {
   std::optional<std::string> why_not_isolated() const;
   std::optional<std::string> about_server_turns() const;
   Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
+  Answer checked(const sched::SliceTree& tree, const std::string& path) const;
+  std::vector<ipc::SliceDifference> differences(const sched::SliceTree& tree) const;
+  boost::json::array programs_in(const std::string& path, bool below, const sched::Caller& viewer) const;
   boost::json::object slice_now(const std::string& path) const;
   ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
                             const std::vector<Scheduler::SliceUse>& use) const;

@@ -58,23 +58,16 @@ sched::SliceResult<void> apply(const WantedTree& wanted, const sched::Caller& ca
 
 }  // namespace
 
-Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
-  const WantedTree wanted = read_tree(fields);
-  const bool dry_run = fields.maybe_boolean("dry_run").value_or(false);
-  fields.refuse_unknown();
-  if (!fields.ok()) return invalid(fields);
+/// What the tree would be, compared with what it is.
+std::vector<ipc::SliceDifference> Manager::differences(const sched::SliceTree& tree) const {
   const sched::SliceTree& now = scheduler_.tree();
-  sched::SliceTree tree = now;
-  const auto clients_in = [this](std::string_view path) { return scheduler_.clients_in(path); };
-  if (const auto applied = apply(wanted, caller(session), clients_in, tree); !applied) return refuse(applied.error());
-
   std::vector<ipc::SliceDifference> changes;
   const auto note = [&](const std::string& path, std::optional<ipc::SliceSettings> before,
                         std::optional<ipc::SliceSettings> after) {
     if (before == after) return;
     std::size_t clients = 0;
     for (const auto& [other, slice] : now.slices())
-      if (sched::in_or_below(other, path)) clients += clients_in(other);
+      if (sched::in_or_below(other, path)) clients += scheduler_.clients_in(other);
     changes.push_back({path, std::move(before), std::move(after), static_cast<std::int64_t>(clients)});
   };
   for (const auto& [path, slice] : now.slices())
@@ -83,6 +76,19 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
     const sched::Slice* before = now.find(path);
     note(path, before == nullptr ? std::nullopt : std::optional(to_settings(*before)), to_settings(slice));
   }
+  return changes;
+}
+
+Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
+  const WantedTree wanted = read_tree(fields);
+  const bool dry_run = fields.maybe_boolean("dry_run").value_or(false);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  sched::SliceTree tree = scheduler_.tree();
+  const auto clients_in = [this](std::string_view path) { return scheduler_.clients_in(path); };
+  if (const auto applied = apply(wanted, caller(session), clients_in, tree); !applied) return refuse(applied.error());
+
+  const std::vector<ipc::SliceDifference> changes = differences(tree);
   boost::json::object reply{{"changes", ipc::to_json(changes)}};
   if (dry_run) return success(std::move(reply));
   if (!changes.empty()) change_tree(std::move(tree), session.peer().uid);

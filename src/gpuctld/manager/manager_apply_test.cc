@@ -82,5 +82,53 @@ TEST_F(ApplySlices, SlicesExchangeReservesAndKeepTheirOwners) {
   EXPECT_EQ(slice("b").at("reserve"), 100);
 }
 
+/// What a change that is only checked answers is what the change would be.
+TEST_F(ApplySlices, WhatIsOnlyCheckedChangesNothing) {
+  create("a", {{"reserve", 8}, {"max", 40}});
+  create("a/x", {{"reserve", 4}});
+  const auto tree = paths();
+  const json::object before = slice("a");
+  const auto set = call("SetSlice", {{"path", "a"}, {"settings", {{"max", 500}, {"weight", 7}}}, {"check", true}});
+  EXPECT_EQ(set.error, "");
+  EXPECT_EQ(set.parameters.at("slice").at("max"), 500);
+  EXPECT_EQ(set.parameters.at("changes").as_array().size(), 1u);
+  EXPECT_EQ(set.parameters.at("changes").at(0).at("before").at("max"), 40);
+  EXPECT_EQ(set.parameters.at("changes").at(0).at("after").at("weight"), 7);
+  EXPECT_EQ(json::serialize(set.parameters.at("notes")),
+            R"(["max 500 limits nothing: no GPU here has more than 132 SMs"])");
+  const auto made = call("CreateSlice", {{"path", "a/y"}, {"settings", {{"priority", 5}}}, {"check", true}});
+  EXPECT_EQ(made.parameters.at("slice").at("effective_max"), 40) << "as the slices above bound it";
+  EXPECT_EQ(call("CreateSlice", {{"path", "a/y"}, {"settings", {{"reserve", 5}}}, {"check", true}}).error,
+            "io.gpuctl.ReserveDoesNotFit");
+  EXPECT_EQ(call("DeleteSlice", {{"path", "a"}, {"check", true}}).error, "io.gpuctl.SliceBusy");
+  EXPECT_EQ(call("DeleteSlice", {{"path", "a"}, {"recursive", true}, {"check", true}})
+                .parameters.at("changes")
+                .as_array()
+                .size(),
+            2u);
+  EXPECT_EQ(paths(), tree);
+  EXPECT_EQ(slice("a"), before);
+  EXPECT_EQ(call("Events").parameters.at("events").as_array().size(), 2u) << "neither changes nor refusals";
+}
+
+TEST_F(ApplySlices, WhatIsBelowGoesTooUnlessAProgramIsThere) {
+  create("a", {});
+  create("a/x", {});
+  create("b", {});
+  {
+    const FakeProgram program(connect(), "a/x");
+    const auto refused = call("DeleteSlice", {{"path", "a"}, {"recursive", true}});
+    EXPECT_EQ(refused.error, "io.gpuctl.SliceBusy");
+    EXPECT_EQ(refused.parameters.at("path"), "a");
+    EXPECT_EQ(refused.parameters.at("clients"), 1);
+    const std::string name(refused.parameters.at("programs").at(0).as_string());
+    EXPECT_TRUE(name.starts_with(std::to_string(::getpid()) + " ") && name.ends_with(" in a/x")) << name;
+    EXPECT_EQ(paths(), Paths({"/", "a", "a/x", "b"}));
+    EXPECT_FALSE(call("DeleteSlice", {{"path", "a"}}).parameters.contains("programs")) << "none directly in it";
+  }
+  ASSERT_TRUE(eventually([&] { return call("DeleteSlice", {{"path", "a"}, {"recursive", true}}).error.empty(); }));
+  EXPECT_EQ(paths(), Paths({"/", "b"}));
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon

@@ -86,7 +86,11 @@ void Manager::tell_changes(const sched::Slices& before, std::optional<std::uint3
 }
 
 void Manager::tell_refused(Session& session, const ipc::Call& call, const ipc::Reply& reply) {
-  if (!is_told(call.member())) return;
+  const auto is_true = [&](const char* name) {
+    const auto* value = call.parameters.if_contains(name);
+    return value != nullptr && value->is_bool() && value->get_bool();
+  };
+  if (!is_told(call.member()) || is_true("check") || is_true("dry_run")) return;
   ipc::Event event{.kind = "refused",
                    .slice = {},
                    .uid = session.peer().uid,

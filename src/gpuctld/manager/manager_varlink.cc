@@ -62,9 +62,10 @@ const char* turns(ipc::TimeSlice found) {
 struct SliceWanted {
   std::string path;
   ipc::SliceSettings settings;
+  bool check = false;
 };
 SliceWanted read_slice(ipc::Fields& fields) {
-  SliceWanted wanted{fields.text("path"), {}};
+  SliceWanted wanted{fields.text("path"), {}, fields.maybe_boolean("check").value_or(false)};
   ipc::Fields nested = fields.object("settings");
   ipc::read(nested, wanted.settings);
   nested.refuse_unknown();
@@ -117,30 +118,45 @@ Answer Manager::call(Session& session, const ipc::Call& call) {
 }
 
 Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
-  const auto [path, settings] = read_slice(fields);
+  const auto [path, settings, check] = read_slice(fields);
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto created = tree.create(path, settings, caller(session)); !created) return refuse(created.error());
+  if (check) return checked(tree, path);
   change_tree(std::move(tree), session.peer().uid);
   return changed(slice_now(path), path);
 }
 
 Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
   const std::string path = fields.text("path");
+  const bool recursive = fields.maybe_boolean("recursive").value_or(false),
+             check = fields.maybe_boolean("check").value_or(false);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
-  if (auto removed = tree.remove(path, scheduler_.clients_in(path), caller(session)); !removed)
-    return refuse(removed.error());
+  std::size_t clients = scheduler_.clients_in(path);
+  if (recursive)
+    clients = static_cast<std::size_t>(std::ranges::count_if(
+        scheduler_.clients(), [&](const Client& client) { return sched::in_or_below(client.slice(), path); }));
+  const auto removed =
+      recursive ? tree.remove_all(path, clients, caller(session)) : tree.remove(path, clients, caller(session));
+  if (!removed) {
+    Answer refused = refuse(removed.error());
+    if (removed.error().code == sched::SliceError::Code::slice_busy && clients > 0)
+      refused.reply.parameters["programs"] = programs_in(path, recursive, caller(session));
+    return refused;
+  }
+  if (check) return checked(tree, path);
   change_tree(std::move(tree), session.peer().uid);
   return changed({}, path);
 }
 
 Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
-  const auto [path, settings] = read_slice(fields);
+  const auto [path, settings, check] = read_slice(fields);
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
+  if (check) return checked(tree, path);
   const std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
   change_tree(std::move(tree), session.peer().uid);
   if (settings.latency) scheduler_.seek_target_anew(path, now_ns());
@@ -155,10 +171,39 @@ Answer Manager::changed(boost::json::object reply, const std::string& path,
   for (const std::string& line : scheduler_.isolation_lags(path)) notes.emplace_back(line);
   const sched::Slice* slice = scheduler_.tree().find(path);
   if (const auto line = why_not_isolated(); line && slice != nullptr && slice->isolated) notes.emplace_back(*line);
-  for (const std::string& line : limits_beyond_gpus(path)) notes.emplace_back(line);
+  for (const std::string& line : limits_beyond_gpus(scheduler_.tree(), path)) notes.emplace_back(line);
   if (const std::string* problem = kept_.problem()) notes.emplace_back(ipc::to_utf8(*problem));
   if (!notes.empty()) reply["notes"] = std::move(notes);
   return success(std::move(reply));
+}
+
+/// The reply to a change that is not made, of what the tree would be.
+Answer Manager::checked(const sched::SliceTree& tree, const std::string& path) const {
+  boost::json::object reply{{"changes", ipc::to_json(differences(tree))}};
+  const auto& slices = tree.slices();
+  if (const auto found = slices.find(path); found != slices.end()) {
+    const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
+    reply["slice"] = ipc::to_json(describe(path, found->second, sched::effective_settings(slices)[index]));
+  }
+  boost::json::array notes;
+  for (const std::string& line : scheduler_.unfit_reserves(tree, path)) notes.emplace_back(line);
+  for (const std::string& line : limits_beyond_gpus(tree, path)) notes.emplace_back(line);
+  if (!notes.empty()) reply["notes"] = std::move(notes);
+  return success(std::move(reply));
+}
+
+/// Those in it, or in it and below it, for people: some of them, if there are many.
+boost::json::array Manager::programs_in(const std::string& path, bool below, const sched::Caller& viewer) const {
+  constexpr std::size_t kMostNamed = 20;
+  boost::json::array names;
+  for (const Client& client : scheduler_.clients()) {
+    const bool meant = below ? sched::in_or_below(client.slice(), path) : client.slice() == path;
+    if (client.stands_in || !meant || names.size() == kMostNamed) continue;
+    const bool open = may_look_into(client.identity().uid, client.slice(), viewer);
+    names.emplace_back(ipc::to_utf8(std::to_string(client.identity().pid) +
+                                    (open ? " " + client.identity().command : "") + " in " + client.slice()));
+  }
+  return names;
 }
 
 /// Why a slice is isolated in vain, if one is.
@@ -183,9 +228,9 @@ std::optional<std::string> Manager::about_server_turns() const {
 }
 
 /// Limits of the slice that no GPU reaches.
-std::vector<std::string> Manager::limits_beyond_gpus(const std::string& path) const {
+std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tree, const std::string& path) const {
   std::vector<std::string> lines;
-  const sched::Slice* slice = scheduler_.tree().find(path);
+  const sched::Slice* slice = tree.find(path);
   if (slice == nullptr || path == "/") return lines;
   const auto& gpus = scheduler_.devices();
   const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;

@@ -168,7 +168,9 @@ class Scheduler {
 
   /// A line for each reserve, of the slice or of all, of which less is in force on some device, because that is too
   /// small.
-  std::vector<std::string> unfit_reserves(std::string_view slice = {}) const;
+  std::vector<std::string> unfit_reserves(std::string_view slice = {}) const { return unfit_reserves(tree_, slice); }
+  /// The same, were the tree so.
+  std::vector<std::string> unfit_reserves(const sched::SliceTree& tree, std::string_view slice) const;
 
   /// A line for each slice, of those in and below `slice` or of all, with programs whose contexts are not as its
   /// isolation has it now: they go on as they started.

@@ -35,9 +35,9 @@ JUNK = (
     "\ud800", "\u00e9" * 300, [], [[]], [None] * 300, {}, {"a": {}}, {"": 0}, {"weight": "x"}, ["GPU-0"] * 40,
 )  # fmt: skip
 PARAMETERS = {
-    "CreateSlice": ("path", "settings"),
-    "SetSlice": ("path", "settings"),
-    "DeleteSlice": ("path",),
+    "CreateSlice": ("path", "settings", "check"),
+    "SetSlice": ("path", "settings", "check"),
+    "DeleteSlice": ("path", "recursive", "check"),
     "ApplySlices": ("slices", "dry_run"),
     "GetSlice": ("path",),
     "Explain": ("pid",),
