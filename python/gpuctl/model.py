@@ -56,6 +56,7 @@ class Slice:
     memory_max: int | None = None
     latency: str = "none"
     policy: str = ""
+    frozen: str = "no"
     owner_uid: int = 0
     owner_gid: int = -1
     granted: int = 0
@@ -72,6 +73,7 @@ class Slice:
     effective_priority: int | None = None
     effective_isolation: str | None = None
     effective_memory_max: int | None = None
+    effective_frozen: str | None = None
     latency_now: str | None = None
 
 

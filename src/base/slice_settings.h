@@ -24,6 +24,7 @@ inline constexpr std::int64_t kNoGroup = -1;              ///< as owner_gid: no 
 /// Values of reserve_mode, in the order of sched::ReserveMode, and of isolation.
 inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
 inline constexpr std::array<std::string_view, 2> kIsolations{"shared", "isolated"};
+inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
 
 /// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT always have a value. A
 /// LIMIT is a number or lifted; a second field says that it is lifted. After the name comes the default, for a LIMIT
@@ -57,6 +58,9 @@ inline constexpr std::array<std::string_view, 2> kIsolations{"shared", "isolated
   TEXT(policy, "share", .kind = SettingKind::policy, .on_root = true, \
        .option = "policy", .argument = "NAME[:OPTION=VALUE]", \
        .help = "How the slice divides its SMs, or the GPU's time, among what is below it") \
+  TEXT(frozen, "no", .kind = SettingKind::choice, .choices = kNoYes, .on_root = true, \
+       .option = "frozen", .argument = "no|yes", \
+       .help = "Frozen: its programs get no SMs until it is thawed, as by gpuctl freeze and thaw") \
   NUMBER(owner_uid, 0, .kind = SettingKind::user, .least = 0, .greatest = kIdGreatest, .on_root = true, \
          .option = "owner", .argument = "USER[:GROUP]", \
          .help = "Who may create slices below it, change them and run programs in them") \

@@ -20,7 +20,7 @@ BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
   ended, ended_launches, ended_evictions, latencies,
   effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
-  effective_memory_max, latency_now))
+  effective_memory_max, effective_frozen, latency_now))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,

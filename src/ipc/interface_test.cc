@@ -178,10 +178,12 @@ TEST(Interface, StructsHaveExactlyItsFields) {
       slice.effective_memory_max = 1;
   slice.effective_reserve_mode = "lend";
   slice.effective_isolation = "isolated";
+  slice.effective_frozen = "yes";
   slice.latency_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "2x", "share", 1, 1}),
-                     i.types.at("SliceSettings"), "SliceSettings");
+  expect_same_fields(
+      to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "2x", "share", "yes", 1, 1}),
+      i.types.at("SliceSettings"), "SliceSettings");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
   usage.latency_us_log2 = usage.evict_us_log2 = {1};

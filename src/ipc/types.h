@@ -51,6 +51,7 @@ struct Slice {
   std::optional<std::int64_t> effective_priority;
   std::optional<std::string> effective_isolation;
   std::optional<std::int64_t> effective_memory_max;
+  std::optional<std::string> effective_frozen;
   std::optional<std::string> latency_now;  ///< what is done for its latency and what came of it, for people
 };
 

@@ -79,6 +79,7 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
     result.policy = dividing != nullptr ? dividing : &policies().front();
     result.job_policy = dividing != nullptr ? std::string() : *change.policy;
   }
+  if (change.frozen) result.frozen = *change.frozen == kNoYes.back();
   if (change.owner_uid) result.owner_uid = static_cast<std::uint32_t>(*change.owner_uid);
   if (change.owner_gid) result.owner_gid = static_cast<std::uint32_t>(*change.owner_gid);  // -1 becomes kNobody
 

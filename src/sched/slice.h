@@ -38,6 +38,11 @@ constexpr std::string_view isolation_name(bool isolated) {
   return isolated ? kIsolations.back() : kIsolations.front();
 }
 
+/// The value of the setting `frozen`.
+constexpr std::string_view frozen_name(bool frozen) {
+  return frozen ? kNoYes.back() : kNoYes.front();
+}
+
 /// The settings of one node of the tree, all of them valid.
 struct Slice {
   CapSM reserve{};
@@ -51,6 +56,7 @@ struct Slice {
   std::string latency{slice_setting("latency").text_default};  ///< base/latency_text.h
   const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree
   std::string job_policy;          ///< a policy for jobs, with its options; "": none, `policy` alone divides
+  bool frozen = false;             ///< its programs get no SMs
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
 

@@ -52,6 +52,19 @@ TEST_F(CommandLine, JsonIsTheReply) {
   EXPECT_EQ(gpuctl({"delete-slice", "ls", "--json"}).out, "{}\n");
 }
 
+TEST_F(CommandLine, FreezeThawAndMove) {
+  EXPECT_EQ(gpuctl({"freeze", "batch/"}).status, kExitOk);
+  EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"frozen":"yes"}})");
+  EXPECT_EQ(gpuctl({"thaw", "/"}).out, "");
+  EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"/","settings":{"frozen":"no"}})");
+  daemon_.on("Move", {{"client", to_json(ipc::Client{42, 0, "./a", "ls", "running", {}})}, {"notes", {"in part"}}});
+  const Ran moved = gpuctl({"move", "42", "/ls"});
+  EXPECT_EQ(moved.status, kExitOk);
+  EXPECT_EQ(moved.err, "note: in part\n");
+  EXPECT_EQ(daemon_.asked("Move"), R"({"pid":42,"slice":"ls"})");
+  expect_error({"move", "ls", "42"}, kExitUsage, "move: 'ls' is not a process id");
+}
+
 TEST_F(CommandLine, CheckChangesNothingAndSaysWhatWouldBe) {
   const ipc::SliceSettings before{.max = 100, .weight = 50}, after{.max = 40, .weight = 50};
   const std::vector<ipc::SliceDifference> changed{{"batch", before, after, 2}},

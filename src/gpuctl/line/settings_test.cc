@@ -24,9 +24,9 @@ std::string set(const std::vector<std::string>& assignments) {
 TEST(Settings, EveryKey) {
   EXPECT_EQ(
       set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3",
-           "isolation=isolated", "memory-max=16G", "latency=1.3x", "policy=share", "owner=0:0"}),
+           "isolation=isolated", "memory-max=16G", "latency=1.3x", "policy=share", "frozen=yes", "owner=0:0"}),
       R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"isolation":"isolated",)"
-      R"("memory_max":17179869184,"latency":"1.3x","policy":"share","owner_uid":0,"owner_gid":0})");
+      R"("memory_max":17179869184,"latency":"1.3x","policy":"share","frozen":"yes","owner_uid":0,"owner_gid":0})");
 }
 
 TEST(Settings, NoneLiftsALimit) {

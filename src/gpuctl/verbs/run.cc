@@ -19,6 +19,7 @@
 #include "gpuctl/run/run_watch.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/views/run_environment.h"
+#include "gpuctl/views/slice_rows.h"
 #include "ipc/message.h"
 #include "sched/effective/kept_by_mps.h"
 
@@ -52,15 +53,16 @@ void say_of_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc:
 
 struct Joined {
   bool software = false;  ///< the daemon manages software GPUs
-  bool no_sms = false;    ///< the slice has none
+  std::string no_sms;     ///< why the slice has none; "": it has some
 };
 
-/// Whether the max in force for the slice is 0.
-bool has_no_sms(Daemon& daemon, const std::string& slice) {
+/// Why no SMs are in force for the slice; "": there are some.
+std::string why_no_sms(Daemon& daemon, const std::string& slice) {
   const auto reply = daemon.call("GetSlice", {{"path", slice}});
-  if (!reply) return false;
+  if (!reply) return "";
   const auto shown = decode_slice(*reply);
-  return shown && (shown->slice.effective_max ? shown->slice.effective_max : shown->slice.max) == 0;
+  if (shown && is_frozen(shown->slice)) return "frozen";
+  return shown && (shown->slice.effective_max ? shown->slice.effective_max : shown->slice.max) == 0 ? "max=0" : "";
 }
 
 /// What the program's command line will be, as much of it as the daemon shows.
@@ -84,19 +86,19 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
   say_of_mps(*daemon, slice, status->devices, joining);
   joining["command"] = shown_command(context.command);
-  const bool no_sms = has_no_sms(*daemon, slice);
+  std::string no_sms = why_no_sms(*daemon, slice);
   const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();
   return Joined{std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; }),
-                no_sms};
+                std::move(no_sms)};
 }
 
 /// Says what the user may not expect of the program, which is about to start.
-void say_what_is_odd(const Context& context, const RunPlan& plan, bool no_sms) {
+void say_what_is_odd(const Context& context, const RunPlan& plan, const std::string& no_sms) {
   const std::string slice = printable(plan.slice);
-  if (no_sms)
-    context.err << "gpuctl: run: slice '" << slice
-                << "' has no SMs (max=0): what it launches waits until it has some\n";
+  if (!no_sms.empty())
+    context.err << "gpuctl: run: slice '" << slice << "' has no SMs (" << no_sms
+                << "): what it launches waits until it has some\n";
   const std::string obstacle = preload_obstacle(context.command[0]);
   if (!obstacle.empty())
     context.err << "gpuctl: run: '" << printable(context.command[0]) << "' runs without gpuctl's library, so slice '"

@@ -37,6 +37,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
+  if (is_frozen(s))
+    line("frozen", "yes: its programs get no SMs" + std::string(s.effective_frozen ? "" : " until it is thawed"));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
   line("granted", plural(s.granted, "SM") + " of " + std::to_string(s.demand) + " wanted");
   line("clients", std::to_string(s.clients));

@@ -28,6 +28,10 @@ std::string in_force(const std::string& value) {
 
 }  // namespace
 
+bool is_frozen(const ipc::Slice& slice) {
+  return slice.effective_frozen.value_or(slice.frozen) == kNoYes.back();
+}
+
 std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices) {
   std::vector<std::pair<std::vector<std::string>, const ipc::Slice*>> sorted;
   for (const ipc::Slice& slice : slices) sorted.emplace_back(names_of(slice.path), &slice);
@@ -48,6 +52,7 @@ std::string reserve_text(const ipc::Slice& slice) {
 
 std::string max_text(const ipc::Slice& slice) {
   const std::string text = slice.max ? std::to_string(*slice.max) : "-";
+  if (is_frozen(slice)) return text + in_force("frozen");
   return slice.effective_max ? text + in_force(std::to_string(*slice.effective_max)) : text;
 }
 
@@ -64,9 +69,11 @@ std::string bounds_text(const ipc::Slice& slice) {
   };
   const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("none"); };
   if (slice.effective_priority) add("priority", number(slice.effective_priority), std::to_string(slice.priority));
-  if (slice.effective_max) add("max", number(slice.effective_max), number(slice.max));
+  const bool frozen = is_frozen(slice);
+  if (slice.effective_frozen) add("frozen", printable(*slice.effective_frozen), printable(slice.frozen));
+  if (slice.effective_max && !frozen) add("max", number(slice.effective_max), number(slice.max));
   const bool isolated = slice.effective_isolation.value_or(slice.isolation) == kIsolations.back();
-  if (slice.effective_reserve && !isolated)
+  if (slice.effective_reserve && !isolated && !frozen)
     add("reserve", number(slice.effective_reserve), std::to_string(slice.reserve));
   if (slice.effective_reserve_mode)
     add("reserve mode", printable(*slice.effective_reserve_mode), printable(slice.reserve_mode));

@@ -19,9 +19,12 @@ std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices);
 
 // In parentheses: what is in force where slices above bound it.
 std::string reserve_text(const ipc::Slice& slice);   ///< "-", "8", "8 lend", "8 strict (lend)"
-std::string max_text(const ipc::Slice& slice);       ///< "-", "40", "- (40)"
+std::string max_text(const ipc::Slice& slice);       ///< "-", "40", "- (40)", "40 (frozen)"
 std::string priority_text(const ipc::Slice& slice);  ///< "7", "7 (-10)"
 std::string owner_text(const ipc::Slice& slice);     ///< "root", "alice:ml"
+
+/// The slice is frozen, or one above it.
+bool is_frozen(const ipc::Slice& slice);
 
 /// "slices above bound it: priority -10 instead of 7, max 40 instead of none"; empty if they do not.
 std::string bounds_text(const ipc::Slice& slice);

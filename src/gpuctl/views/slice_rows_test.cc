@@ -8,11 +8,27 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::vector<ipc::Slice> slices() {
-  return {{"batch/train", 4, "lend", 100, 40, 50, 0, "shared", {}, "none", "share", 4000000000, 4000000001, 36, 40, 1},
-          {"ls", 8, "active", 100, {}, 100, 10, "shared", {}, "none", "share", 0, -1, 8, 8, 1},
-          {"batch-2", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", 0, -1, 0, 0, 0},
-          {"/", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", 0, -1, 132, 140, 0},
-          {"batch", 0, "strict", 100, 100, 50, 0, "shared", 1 << 30, "none", "share", 0, -1, 36, 40, 0}};
+  return {{"batch/train",
+           4,
+           "lend",
+           100,
+           40,
+           50,
+           0,
+           "shared",
+           {},
+           "none",
+           "share",
+           "no",
+           4000000000,
+           4000000001,
+           36,
+           40,
+           1},
+          {"ls", 8, "active", 100, {}, 100, 10, "shared", {}, "none", "share", "no", 0, -1, 8, 8, 1},
+          {"batch-2", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", "no", 0, -1, 0, 0, 0},
+          {"/", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", "no", 0, -1, 132, 140, 0},
+          {"batch", 0, "strict", 100, 100, 50, 0, "shared", 1 << 30, "none", "share", "no", 0, -1, 36, 40, 0}};
 }
 
 TEST(SliceRows, TreeOrderAndIndentation) {
@@ -41,6 +57,17 @@ TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
   EXPECT_EQ(bounds_text(bound),
             "slices above bound it: priority -10 instead of 100, max 40 instead of none, reserve mode lend instead of "
             "strict, memory max 1 GiB instead of none");
+}
+
+TEST(SliceRows, WhatIsFrozenSaysSo) {
+  ipc::Slice own{.path = "a", .max = 40, .frozen = "yes"}, below{.path = "a/b", .reserve = 4};
+  own.effective_max = 0;
+  EXPECT_EQ(max_text(own), "40 (frozen)");
+  EXPECT_EQ(bounds_text(own), "") << "no slice above does that";
+  below.effective_max = below.effective_reserve = 0;
+  below.effective_frozen = "yes";
+  EXPECT_EQ(max_text(below), "- (frozen)");
+  EXPECT_EQ(bounds_text(below), "slices above bound it: frozen yes instead of no");
 }
 
 TEST(SliceRows, TheTopmostPolicyForJobsRules) {

@@ -149,6 +149,8 @@ class Client {
 
   const ClientIdentity& identity() const { return identity_; }
   const std::string& slice() const { return slice_; }
+  /// It goes on in another one.
+  void move_to(std::string slice) { slice_ = std::move(slice); }
   /// In the client's order.
   std::vector<Slot>& slots() { return slots_; }
   const std::vector<Slot>& slots() const { return slots_; }

@@ -90,6 +90,13 @@ Attached::Members Attached::of(std::optional<std::int64_t> pid, const std::optio
   return found;
 }
 
+Attached::Members Attached::all_of(std::int64_t pid) const {
+  Members found;
+  for (const auto& [session, member] : members_)
+    if (member->client.identity().pid == pid) found.push_back(member);
+  return found;
+}
+
 std::optional<Ends::Program> Attached::program_of(const Client& client) const {
   for (const auto& [session, member] : members_) {
     if (&member->client != &client) continue;

@@ -65,6 +65,8 @@ class Attached {
   Member* find(Session& session) const;
   /// One member of each process: of this number, or in this slice or below it.
   Members of(std::optional<std::int64_t> pid, const std::optional<std::string>& slice) const;
+  /// All members of the process.
+  Members all_of(std::int64_t pid) const;
   /// What it takes to end the client's program. Empty if no session is attached for the client.
   std::optional<Ends::Program> program_of(const Client& client) const;
   /// Opens the grants of all clients of the process (Client::open_grants).

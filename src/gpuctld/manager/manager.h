@@ -129,6 +129,8 @@ class Manager {
   Answer serve_mps(Session& session, ipc::Fields& fields);
   Answer set_hint(Session& session, ipc::Fields& fields);
   Answer hold_memory(Session& session, ipc::Fields& fields);
+  Answer move(Session& session, ipc::Fields& fields);
+  void move_client(Client& client, const std::string& slice, std::uint32_t by_uid);
   Answer kill(Session& session, ipc::Fields& fields);
   Answer report_fault(Session& session, ipc::Fields& fields);
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);

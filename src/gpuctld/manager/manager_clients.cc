@@ -198,7 +198,11 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("mps_sms", "must have a number for each of device_uuids");
   if (version && *version != ipc::stub_version()) return refuse_version(session, *version);
   if (attached_.find(session) != nullptr) return invalid("slice", "this connection is attached already");
-  if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
+  const std::string* const moved =
+      resumed ? kept_.moved({session.peer().pid, session.peer().start, session.peer().uid}) : nullptr;
+  const bool goes_on = moved != nullptr && scheduler_.tree().find(*moved) != nullptr;
+  if (goes_on) slice = *moved;  // who moved it had the right to
+  if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may && !goes_on) return refuse(may.error());
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
                                 " programs attached, as many as one user may have");
@@ -243,6 +247,49 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     log_of(peer.uid, line);
   arm_tick();
   return answer;
+}
+
+Answer Manager::move(Session& session, ipc::Fields& fields) {
+  const std::int64_t pid = fields.integer("pid", 1, std::numeric_limits<std::int32_t>::max());
+  const std::string slice = fields.text("slice");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const Attached::Members members = attached_.all_of(pid);
+  if (members.empty()) return refuse_own("NoSuchClient", {{"pid", pid}});
+  const sched::Caller by = caller(session);
+  for (const auto& member : members) {
+    const std::string& from = member->client.slice();
+    if (member->client.identity().uid != by.uid && !scheduler_.tree().may_change_below(from, by))
+      return refuse_own("PermissionDenied", {{"path", from}});
+  }
+  if (auto may = scheduler_.tree().may_join(slice, by); !may) return refuse(may.error());
+  for (const auto& member : members)
+    if (member->client.slice() != slice) move_client(member->client, slice, by.uid);
+  arm_tick();
+  const Client& client = members.front()->client;
+  boost::json::array notes;
+  if (client.isolated != scheduler_.effective()[client.node].isolated)
+    notes.emplace_back(client.isolated
+                           ? "until it starts again it has a context of its own, and takes turns with others"
+                           : "until it starts again it shares a context with others");
+  const auto kept = std::ranges::find_if(client.slots(), [](const Client::Slot& slot) { return slot.mps_sms > 0; });
+  if (kept != client.slots().end())
+    notes.emplace_back("until it starts again MPS keeps it to " + plural(kept->mps_sms, "SM"));
+  boost::json::object reply{{"client", ipc::to_json(describe_client(client, by))}};
+  if (!notes.empty()) reply["notes"] = std::move(notes);
+  return success(std::move(reply));
+}
+
+void Manager::move_client(Client& client, const std::string& slice, std::uint32_t by_uid) {
+  const std::string from = client.slice(), by = " by user " + std::to_string(by_uid);
+  scheduler_.move(client, slice, now_ns());
+  kept_.note_moved(client.identity().process(), slice, now_ns());
+  ipc::Event left = event_of("moved", client, "to " + slice + by),
+             came = event_of("moved", client, "from " + from + by);
+  left.slice = from;
+  happened(std::move(left), {}, by_uid);
+  const std::string line = who(came) + " is moved from slice " + from + " to slice " + slice + by;
+  happened(std::move(came), line, by_uid);
 }
 
 Answer Manager::serve_mps(Session& session, ipc::Fields& fields) {

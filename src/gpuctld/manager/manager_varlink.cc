@@ -31,7 +31,7 @@ double cost_of(std::string_view method) {
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices")
     return kCostOfTree;
   if (method == "Attach" || method == "ServeMps" || method == "GetMpsPercentage" || method == "SetHint" ||
-      method == "ReportFault" || method == "Kill")
+      method == "ReportFault" || method == "Kill" || method == "Move")
     return kCostOfDecision;
   return method == "HoldMemory" ? kCostOfMemory : 1;
 }
@@ -95,6 +95,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"ReportKernels", &Manager::report_kernels},
       {"ServeMps", &Manager::serve_mps},
       {"SetHint", &Manager::set_hint},
+      {"Move", &Manager::move},
       {"Kill", &Manager::kill},
       {"ReportFault", &Manager::report_fault},
       {"ForgetKernels", &Manager::forget_kernels},

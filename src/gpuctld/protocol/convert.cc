@@ -39,6 +39,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.memory_unlimited = !settings.memory_max;
   settings.latency = slice.latency;
   settings.policy = sched::policy_text(slice);
+  settings.frozen = sched::frozen_name(slice.frozen);
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);
   return settings;
@@ -56,6 +57,7 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
   if (effective.priority != slice.priority) result.effective_priority = effective.priority;
   if (effective.max != slice.max) result.effective_max = limit(effective.max);
   if (effective.isolated != slice.isolated) result.effective_isolation = sched::isolation_name(effective.isolated);
+  if (effective.frozen != slice.frozen) result.effective_frozen = sched::frozen_name(effective.frozen);
   if (effective.memory_max != slice.memory_max) result.effective_memory_max = bytes(effective.memory_max);
   if (effective.reserve != slice.reserve) result.effective_reserve = effective.reserve.count;
   if (slice.reserve > sched::CapSM{} && effective.reserve_mode != slice.reserve_mode)

@@ -24,12 +24,20 @@ std::uint64_t unsigned_of(ipc::Fields& entry, const char* name) {
   return static_cast<std::uint64_t>(entry.maybe_integer(name, 0).value_or(0));
 }
 
+ProcessIdentity process_of(ipc::Fields& entry) {
+  ProcessIdentity process;
+  process.pid = static_cast<std::int32_t>(entry.integer("pid", 1, std::numeric_limits<std::int32_t>::max()));
+  process.start = static_cast<std::uint64_t>(entry.integer("start", 0));
+  process.uid = static_cast<std::uint32_t>(entry.integer("uid", 0, std::numeric_limits<std::uint32_t>::max()));
+  return process;
+}
+
 }  // namespace
 
 Result<std::string> holdings_text(const Holdings& holdings) {
   if (holdings.attached.size() > kMostHoldings)
     return fail("more than " + std::to_string(kMostHoldings) + " programs cannot be recorded");
-  json::array attached, worked;
+  json::array attached, worked, moved;
   for (const Holding& holding : holdings.attached)
     attached.push_back(json::object{{"pid", holding.process.pid},
                                     {"start", static_cast<std::int64_t>(holding.process.start)},
@@ -41,9 +49,14 @@ Result<std::string> holdings_text(const Holdings& holdings) {
   for (const LastWork& work : holdings.worked)
     worked.push_back(json::object{
         {"slice", work.slice}, {"device", work.device}, {"last_ns", static_cast<std::int64_t>(work.last_ns)}});
-  return ipc::to_text(
-             {{"version", kHoldingsVersion}, {"attached", std::move(attached)}, {"worked", std::move(worked)}}) +
-         "\n";
+  for (const MovedProgram& program : holdings.moved)
+    moved.push_back(json::object{{"pid", program.process.pid},
+                                 {"start", static_cast<std::int64_t>(program.process.start)},
+                                 {"uid", program.process.uid},
+                                 {"slice", program.slice}});
+  json::object all{{"version", kHoldingsVersion}, {"attached", std::move(attached)}, {"worked", std::move(worked)}};
+  if (!moved.empty()) all["moved"] = std::move(moved);
+  return ipc::to_text(all) + "\n";
 }
 
 Result<Holdings> understand_holdings(std::string_view text) {
@@ -55,10 +68,7 @@ Result<Holdings> understand_holdings(std::string_view text) {
   if (fields.integer("version") != kHoldingsVersion && fields.ok()) fields.complain("version", "is not 1");
   for (ipc::Fields& entry : fields.objects("attached")) {
     Holding holding;
-    holding.process.pid = static_cast<std::int32_t>(entry.integer("pid", 1, std::numeric_limits<std::int32_t>::max()));
-    holding.process.start = static_cast<std::uint64_t>(entry.integer("start", 0));
-    holding.process.uid =
-        static_cast<std::uint32_t>(entry.integer("uid", 0, std::numeric_limits<std::uint32_t>::max()));
+    holding.process = process_of(entry);
     holding.slice = entry.text("slice");
     holding.device = entry.text("device");
     holding.promise.sms = static_cast<std::uint32_t>(entry.integer("sms", 0, ipc::kUnlimited));
@@ -68,6 +78,12 @@ Result<Holdings> understand_holdings(std::string_view text) {
   if (fields.ok() && value.get_object().contains("worked"))
     for (ipc::Fields& entry : fields.objects("worked"))
       holdings.worked.push_back({entry.text("slice"), entry.text("device"), unsigned_of(entry, "last_ns")});
+  if (fields.ok() && value.get_object().contains("moved"))
+    for (ipc::Fields& entry : fields.objects("moved")) {
+      MovedProgram& program = holdings.moved.emplace_back();
+      program.process = process_of(entry);
+      program.slice = entry.text("slice");
+    }
   if (!fields.ok()) return fields.error();
   return holdings;
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "gpuctld/clients/client_slot.h"
 #include "gpuctld/protocol/process.h"
+#include "gpuctld/restart/moved.h"
 
 namespace gpuctl::daemon {
 
@@ -33,6 +34,7 @@ struct LastWork {
 struct Holdings {
   std::vector<Holding> attached;
   std::vector<LastWork> worked;
+  std::vector<MovedProgram> moved;
   bool operator==(const Holdings&) const = default;
 };
 

@@ -7,8 +7,8 @@
 
 namespace gpuctl::daemon {
 
-HoldingsRecord::HoldingsRecord(Scheduler& scheduler, Store store, Log log)
-    : scheduler_(scheduler), store_(std::move(store)), log_(std::move(log)) {}
+HoldingsRecord::HoldingsRecord(Scheduler& scheduler, Store store, Log log, const Moved* moved)
+    : scheduler_(scheduler), store_(std::move(store)), log_(std::move(log)), moved_(moved) {}
 
 void HoldingsRecord::begin(std::uint64_t now_ns) {
   if (!store_) return;
@@ -46,6 +46,7 @@ bool HoldingsRecord::save(std::uint64_t now_ns) {
       if (slot.device >= 0 && slot.to_record != Promise{})
         holdings.attached.push_back({client.identity().process(), client.slice(),
                                      scheduler_.devices()[static_cast<std::size_t>(slot.device)].uuid, slot.to_record});
+  if (moved_ != nullptr) holdings.moved = moved_->programs();
   auto worked = scheduler_.worked();
   for (const Scheduler::Worked& work : worked)
     holdings.worked.push_back({work.slice, scheduler_.devices()[work.device].uuid, work.last_ns});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/restart/moved.h"
 #include "gpuctld/scheduler/scheduler.h"
 
 namespace gpuctl::daemon {
@@ -24,11 +25,12 @@ class HoldingsRecord {
   static constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{1000};
 
   /// `scheduler` outlives this object. `store` empty: nothing is recorded.
-  HoldingsRecord(Scheduler& scheduler, Store store, Log log);
+  /// `moved`, which outlives it too, is recorded beside that.
+  HoldingsRecord(Scheduler& scheduler, Store store, Log log, const Moved* moved = nullptr);
 
   /// The clients are recorded as they are. From now on that is done before anybody may have more.
   void begin(std::uint64_t now_ns);
-  /// A client is gone.
+  /// A client is gone, or was moved.
   void note_gone() { stale_ = true; }
   /// Takes out what is no longer used, if the last time was kTidyEvery ago or `now`. Tries again what failed.
   void tidy(std::uint64_t now_ns, bool now = false);
@@ -43,6 +45,7 @@ class HoldingsRecord {
   Scheduler& scheduler_;
   Store store_;
   Log log_;
+  const Moved* moved_;
   std::uint64_t tidied_ns_ = 0, again_ns_ = 0;
   std::chrono::nanoseconds pause_ = kFirstPause;
   bool stale_ = false;  ///< the record says something else than is true

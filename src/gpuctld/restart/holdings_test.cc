@@ -30,7 +30,8 @@ TEST_F(HoldingsFile, ComeBackAsTheyWere) {
   const Holdings holdings{
       .attached = {{{77, 12345678901, 1000}, "batch/a", "GPU-1", {.sms = 132, .memory = 1ull << 40}},
                    {{78, 5, 0}, "/", "GPU-2", {.sms = 1}}},
-      .worked = {{"batch/a", "GPU-1", 1ull << 50}}};
+      .worked = {{"batch/a", "GPU-1", 1ull << 50}},
+      .moved = {{{77, 12345678901, 1000}, "ls/x"}}};
   for (const Room room : {Room::kept, Room::kept, Room::given_back}) {
     ASSERT_TRUE(replace_file(file_, holdings_text(holdings).value(), room));
     EXPECT_EQ(load_holdings(file_).value(), holdings);

@@ -25,7 +25,7 @@ Kept::Kept(boost::asio::io_context& context, Scheduler& scheduler, const KeptFil
       configured_(std::move(configured)),
       state_(context, files.state, log_),
       kernels_(scheduler.knowledge(), files.kernels, log_),
-      holdings_(scheduler, store_at(files.attached), log_),
+      holdings_(scheduler, store_at(files.attached), log_, &moved_),
       returning_(context, scheduler, log_, std::move(freed)) {}
 
 void Kept::begin(std::uint64_t now_ns) {
@@ -34,7 +34,10 @@ void Kept::begin(std::uint64_t now_ns) {
   if (attached_file_.empty()) return;
   const auto holdings = load_holdings(attached_file_);
   if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
-  if (holdings) returning_.expect(*holdings, now_ns);
+  if (holdings) {
+    moved_.restore(holdings->moved);
+    returning_.expect(*holdings, now_ns);
+  }
   holdings_.begin(now_ns);  // last: a record of some of them would lose the others
 }
 
@@ -51,6 +54,12 @@ void Kept::save_slices() {
 
 Client& Kept::attach(Client client, bool time_sliced, std::uint64_t now_ns) {
   return returning_.attach(std::move(client), time_sliced, now_ns);
+}
+
+void Kept::note_moved(const ProcessIdentity& process, std::string slice, std::uint64_t now_ns) {
+  moved_.note(process, std::move(slice));
+  holdings_.note_gone();
+  holdings_.tidy(now_ns, true);
 }
 
 void Kept::note_gone(bool last, std::uint64_t now_ns) {

@@ -50,6 +50,10 @@ class Kept {
 
   /// Adds the client to the scheduler (Returning::attach).
   Client& attach(Client client, bool time_sliced, std::uint64_t now_ns);
+  /// A program goes on in another slice, after the next daemon has come too.
+  void note_moved(const ProcessIdentity& process, std::string slice, std::uint64_t now_ns);
+  /// The slice that the program was moved to; null: it was not.
+  const std::string* moved(const ProcessIdentity& process) const { return moved_.of(process); }
   /// A client is gone. `last`: no other is attached.
   void note_gone(bool last, std::uint64_t now_ns);
 
@@ -66,6 +70,7 @@ class Kept {
   Configured configured_;
   StateKeeper state_;
   KernelsFile kernels_;
+  Moved moved_;
   HoldingsRecord holdings_;
   Returning returning_;
 };

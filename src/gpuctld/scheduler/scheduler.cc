@@ -117,6 +117,18 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   return removed;
 }
 
+void Scheduler::move(Client& client, std::string slice, std::uint64_t now_ns) {
+  charge_turns(now_ns);
+  learn(now_ns);
+  read_usage(now_ns);
+  read_latencies(client, now_ns, true);
+  mark_active(now_ns);
+  for (auto& queues : queues_)
+    for (auto& [path, queue] : queues) queue.forget(client, now_ns);
+  client.move_to(std::move(slice));
+  decide_anew(now_ns);
+}
+
 std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
   if (!sched::has_reserve(nodes_, slice)) return std::nullopt;

@@ -73,6 +73,9 @@ class Scheduler {
   /// the removed client stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
 
+  /// The client goes on in another slice, which exists. What its bursts took until now stays with the one it was in.
+  void move(Client& client, std::string slice, std::uint64_t now_ns);
+
   /// With which percentage, in hundredths, MPS keeps a program that starts in the slice to what it may ever have: the
   /// greatest that any device needs, as it is one for all. Only slices with a reserve have one, which can have no part
   /// in common with others: two programs with the same percentage may have different SMs, and together all, so gpuctl

@@ -72,7 +72,11 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       for (std::size_t i = 0; i < there.size(); ++i) {
         Client& client = *there[i].client;
         const sched::Effective& own = effective_[client.node];
-        if (own.ruler < 0) {
+        // A suspended one runs nothing, so it takes no turn either.
+        const bool suspended = own.max == sched::CapSM{};
+        if (own.ruler < 0 || suspended) {
+          if (JobQueue* const queue = client.slots()[there[i].slot].queue; queue != nullptr && suspended)
+            queue->forget(client, now_ns);
           release(client, there[i].slot, unruled);
           continue;
         }

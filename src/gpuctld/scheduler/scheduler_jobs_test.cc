@@ -199,6 +199,31 @@ TEST(JobsInScheduler, ThePolicyChangesWhileJobsRunAndWaitAndGoes) {
   EXPECT_EQ(low.state(), "");
 }
 
+/// It could not leave its place to the others by running.
+TEST(JobsInScheduler, AFrozenProgramHoldsUpNobodyAndComesBack) {
+  sched::SliceTree tree = tree_with("fcfs");
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeJob first(scheduler, "low"), second(scheduler, "high");
+  first.head(1);
+  scheduler.update(1 * kMs);
+  second.head(1);
+  scheduler.update(2 * kMs);
+  EXPECT_EQ(first.granted(), 132u);
+  ASSERT_TRUE(tree.change("low", {.frozen = "yes"}, kRoot));
+  scheduler.set_tree(tree, 3 * kMs);
+  EXPECT_EQ(first.granted(), 0u);
+  first.apply();
+  scheduler.update(4 * kMs);
+  EXPECT_EQ(second.granted(), 132u);
+  second.head(0);
+  scheduler.update(5 * kMs);
+  EXPECT_EQ(first.granted(), 0u) << "nobody else is there, and it is frozen all the same";
+  ASSERT_TRUE(tree.change("low", {.frozen = "no"}, kRoot));
+  scheduler.set_tree(tree, 6 * kMs);
+  scheduler.update(7 * kMs);
+  EXPECT_EQ(first.granted(), 132u);
+}
+
 TEST(JobsInScheduler, OnlyTheSubtreeOfItsSliceTakesTurns) {
   sched::SliceTree shared(sched::CapSM{132}, 0);
   ASSERT_TRUE(shared.create("ls", {.reserve = 32, .reserve_mode = "strict"}, kRoot));

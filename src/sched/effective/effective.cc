@@ -36,13 +36,15 @@ std::vector<Effective> effective_settings(const Slices& slices) {
                   .memory_max = slice.memory_max,
                   .priority = slice.priority,
                   .isolated = slice.isolated,
+                  .frozen = slice.frozen,
                   .turn_priority = slice.priority};
     if (path != "/") {
       own.parent = index.at(parent_path(path));
       const Effective& above = all[static_cast<std::size_t>(own.parent)];
       own.ruler = above.ruler;
       own.isolated |= above.isolated;
-      own.reserve = above.ruler >= 0 || own.isolated ? CapSM{} : std::min(own.reserve, above.reserve);
+      own.frozen |= above.frozen;
+      own.reserve = above.ruler >= 0 || own.isolated || own.frozen ? CapSM{} : std::min(own.reserve, above.reserve);
       own.max = std::min(own.max, above.max);
       own.memory_max = lesser(own.memory_max, above.memory_max);
       bound_mode(own, above);
@@ -50,6 +52,7 @@ std::vector<Effective> effective_settings(const Slices& slices) {
       if (own.ruler >= 0 && own.parent != own.ruler)
         own.turn_priority = std::min(own.turn_priority, above.turn_priority);
     }
+    if (own.frozen) own.max = CapSM{};
     if (own.ruler < 0 && !slice.job_policy.empty()) own.ruler = mine;
     all.push_back(own);
   }

@@ -21,12 +21,14 @@ struct Effective {
   ReserveMode reserve_mode = ReserveMode::lend;
   /// With mode `active`: no longer than that of an `active` slice above.
   std::chrono::milliseconds reserve_hold{};
-  CapSM max = kUnlimitedCapSM;              ///< the least on the path
+  CapSM max = kUnlimitedCapSM;              ///< the least on the path; 0 while it is frozen
   std::optional<std::uint64_t> memory_max;  ///< bytes: the least on the path
   /// The least on the path, without the root, which has none. Everybody's priorities are compared by it.
   std::int32_t priority = 0;
   /// Programs that start now share no context of the GPU with others: the slice is isolated, or one above it.
   bool isolated = false;
+  /// The slice is frozen, or one above it: it has neither a reserve nor a max of more than 0.
+  bool frozen = false;
   /// The topmost slice on the path, this one included, that has a policy for jobs: an index; -1: none.
   std::int32_t ruler = -1;
   /// Under a policy for jobs: the least on the path below the ruling slice. Only jobs below that slice are compared by

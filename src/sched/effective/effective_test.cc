@@ -37,6 +37,25 @@ TEST(Effective, NothingIsAboveWhatTheSlicesAboveHave) {
   EXPECT_EQ(effective(tree, "/").memory_max, std::nullopt);
 }
 
+TEST(Effective, WhatIsFrozenHasNothingAndNothingBelowItHas) {
+  SliceTree tree(CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("team", {.reserve = 16, .max = 40, .frozen = "yes"}, kRoot));
+  ASSERT_TRUE(tree.create("team/a", {.reserve = 8}, kRoot));
+  ASSERT_TRUE(tree.create("beside", {}, kRoot));
+  for (const char* path : {"team", "team/a"}) {
+    EXPECT_TRUE(effective(tree, path).frozen) << path;
+    EXPECT_EQ(effective(tree, path).max, CapSM{}) << path;
+    EXPECT_EQ(effective(tree, path).reserve, CapSM{}) << "others may have it";
+  }
+  EXPECT_FALSE(effective(tree, "beside").frozen);
+  EXPECT_EQ(effective(tree, "/").reserve, CapSM{132});
+  ASSERT_TRUE(tree.change("team", {.frozen = "no"}, kRoot));
+  EXPECT_EQ(effective(tree, "team").max, CapSM{40}) << "what was set is as it was";
+  EXPECT_EQ(effective(tree, "team/a").reserve, CapSM{8});
+  ASSERT_TRUE(tree.change("/", {.frozen = "yes"}, kRoot));
+  EXPECT_EQ(effective(tree, "beside").max, CapSM{});
+}
+
 TEST(Effective, BelowAnIsolatedSliceEverythingIsAndReservesMeanNothing) {
   SliceTree tree(CapSM{132}, 0);
   ASSERT_TRUE(tree.create("a", {.reserve = 20}, kRoot));

@@ -43,6 +43,7 @@ PARAMETERS = {
     "Explain": ("pid",),
     "ForgetKernels": ("uid",),
     "TeachKernel": ("kernel", "uid"),
+    "Move": ("pid", "slice"),
     "Kill": ("pid", "slice", "signal", "timeout_ms"),
     "Monitor": ("interval_ms",),
     "GetMpsPercentage": ("slice", "queues"),

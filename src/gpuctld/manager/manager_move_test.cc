@@ -1,0 +1,129 @@
+// Programs that are moved, and slices that are frozen.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "gpuctld/testing/manager_fixture.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+constexpr std::uint32_t kUser = 4000001, kOther = 4000002;
+
+class MoveTest : public ManagerTest {
+ protected:
+  MoveTest() {
+    stop();
+    start_again();
+  }
+  void start_again() { start({.kept = {.state = {}, .kernels = {}, .attached = directory_ + "/attached.json"}}); }
+
+  ipc::Connection connect_as(std::uint32_t uid) {
+    ::chmod(directory_.c_str(), 0711);
+    ::chmod(socket_.c_str(), 0666);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
+    auto connection = ipc::Connection::open(socket_);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+    return std::move(connection.value());
+  }
+  std::string error_of_move(ipc::Connection& connection, const std::string& slice) {
+    return call(connection, "Move", {{"pid", ::getpid()}, {"slice", slice}}).error;
+  }
+  std::string slice_of_program() {
+    const auto clients = call("ListClients").parameters.at("clients").as_array();
+    return clients.size() == 1 ? std::string(clients[0].at("slice").as_string()) : std::to_string(clients.size());
+  }
+};
+
+TEST_F(MoveTest, AProgramHasAtOnceWhatItsNewSliceHas) {
+  create("small", {{"max", 8}});
+  create("large", {{"max", 100}});
+  FakeProgram program(connect(), "small");
+  program.demand(132);
+  ASSERT_TRUE(eventually([&] { return program.granted() == 8; }));
+  const auto moved = call("Move", {{"pid", ::getpid()}, {"slice", "large"}});
+  EXPECT_EQ(moved.error, "");
+  EXPECT_EQ(moved.parameters.at("client").at("slice"), "large");
+  EXPECT_FALSE(moved.parameters.contains("notes")) << "all of it follows";
+  EXPECT_TRUE(eventually([&] { return program.granted() == 100; }));
+  EXPECT_EQ(slice("small").at("clients"), 0);
+  EXPECT_EQ(slice("large").at("clients"), 1);
+  EXPECT_EQ(call("DeleteSlice", {{"path", "small"}}).error, "");
+  EXPECT_EQ(logged("is moved from slice small to slice large by user " + std::to_string(::geteuid())), 1);
+  const auto events = call("Events").parameters.at("events").as_array();
+  EXPECT_EQ(events.at(2).at("slice"), "small") << json::serialize(events);
+  EXPECT_EQ(events.at(3).at("kind"), "moved");
+  EXPECT_EQ(events.at(3).at("slice"), "large");
+  EXPECT_EQ(call("Move", {{"pid", 1}, {"slice", "large"}}).error, "io.gpuctl.NoSuchClient");
+  EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "none"}}).error, "io.gpuctl.NoSuchSlice");
+}
+
+TEST_F(MoveTest, WhatDoesNotFollowIsSaid) {
+  create("shared", json::object());
+  create("alone", {{"isolation", "isolated"}});
+  const FakeProgram program(connect(), "shared");
+  const auto moved = call("Move", {{"pid", ::getpid()}, {"slice", "alone"}});
+  EXPECT_EQ(json::serialize(moved.parameters.at("notes")),
+            R"(["until it starts again it shares a context with others"])");
+}
+
+TEST_F(MoveTest, TakesRightsOverTheProgramAndInTheNewSlice) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  create("users", {{"owner_uid", kUser}});
+  create("users/below", json::object());
+  create("others", {{"owner_uid", kOther}});
+  const FakeProgram of_root(connect(), "users");
+  auto user = connect_as(kUser), other = connect_as(kOther);
+  EXPECT_EQ(error_of_move(other, "others"), "io.gpuctl.PermissionDenied") << "not theirs";
+  EXPECT_EQ(error_of_move(user, "others"), "io.gpuctl.PermissionDenied") << "into a slice of somebody else";
+  EXPECT_EQ(slice_of_program(), "users");
+  EXPECT_EQ(error_of_move(user, "users/below"), "");
+  EXPECT_EQ(slice_of_program(), "users/below");
+}
+
+/// It names the slice that it joined at first.
+TEST_F(MoveTest, TheNextDaemonKnows) {
+  create("first", json::object());
+  create("second", json::object());
+  const auto attach = [&](ipc::Connection& connection, bool resumed) {
+    return call(connection, "Attach", {{"slice", "first"}, {"device_uuids", {kUuid}}, {"resumed", resumed}});
+  };
+  {
+    auto program = connect();
+    EXPECT_EQ(attach(program, false).error, "");
+    EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "second"}}).error, "");
+    stop();
+  }
+  for (int round = 0; round < 2; ++round) {
+    start_again();
+    auto program = connect();
+    EXPECT_EQ(attach(program, true).parameters.at("slice"), "second") << round;
+    EXPECT_EQ(slice_of_program(), "second");
+    stop();
+  }
+  start_again();
+  auto program = connect();
+  EXPECT_EQ(attach(program, false).parameters.at("slice"), "first") << "it starts anew";
+}
+
+TEST_F(MoveTest, AFrozenSliceHasNothingUntilItIsThawedWhateverBecomesOfTheDaemon) {
+  create("ice", {{"reserve", 16}, {"reserve_mode", "strict"}});
+  create("ice/below", json::object());
+  FakeProgram frozen(connect(), "ice/below"), beside(connect(), "/");
+  frozen.demand(132);
+  beside.demand(132);
+  ASSERT_TRUE(eventually([&] { return frozen.granted() > 0 && beside.granted() <= 116; }));
+  EXPECT_EQ(call("SetSlice", {{"path", "ice"}, {"settings", {{"frozen", "yes"}}}}).error, "");
+  EXPECT_EQ(frozen.granted(), 0u);
+  ipc::store(frozen.stub->usage[0].applied_epoch, ipc::load(frozen.stub->grant[0].epoch));
+  EXPECT_TRUE(eventually([&] { return beside.granted() == 132; })) << "its reserve too";
+  EXPECT_EQ(slice("ice/below").at("effective_frozen"), "yes");
+  stop();
+  start_again();
+  EXPECT_EQ(slice("ice").at("frozen"), "yes");
+  EXPECT_EQ(slice("ice").at("reserve"), 16);
+  EXPECT_EQ(call("SetSlice", {{"path", "ice"}, {"settings", {{"frozen", "no"}}}}).error, "");
+  EXPECT_FALSE(slice("ice/below").contains("effective_frozen"));
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon
