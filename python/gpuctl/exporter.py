@@ -115,6 +115,12 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
         ["slice"],
         [([one.path], one.ended) for one in slices],
     )
+    for of, name, help in (
+        ("some", "waiting", "Time in which a program in it or below it wanted more SMs than it had"),
+        ("full", "stalled", "Time in which no program with work in it or below it had any SMs"),
+    ):
+        waited = [([one.path], sum(part.total_us for part in one.pressure if part.of == of) / 1e6) for one in slices]
+        yield _counter(f"gpuctl_slice_{name}_seconds", help, ["slice"], waited)
     running = _Running(now.clients)
     launches = [([one.path], one.ended_launches + running.launches[one.path]) for one in slices]
     yield _counter("gpuctl_slice_launches", "Launches in it and below it", ["slice"], launches)

@@ -42,6 +42,17 @@ class Latency:
 
 
 @dataclass(frozen=True)
+class Pressure:
+    """For which part of the time work waited for SMs, in per cent. of: "some" or "full"."""
+
+    of: str = ""
+    avg10: float = 0
+    avg60: float = 0
+    avg300: float = 0
+    total_us: int = 0
+
+
+@dataclass(frozen=True)
 class Slice:
     """A node of the tree: its settings, what is in force of them (effective_...), and what it has now."""
 
@@ -67,6 +78,7 @@ class Slice:
     ended_launches: int = 0
     ended_evictions: int = 0
     latencies: list[Latency] = field(default_factory=list)
+    pressure: list[Pressure] = field(default_factory=list)
     effective_reserve: int | None = None
     effective_reserve_mode: str | None = None
     effective_max: int | None = None
@@ -152,7 +164,11 @@ def read_latencies(said: list[dict[str, Any]]) -> list[Latency]:
 
 
 def read_slice(said: dict[str, Any]) -> Slice:
-    return dataclasses.replace(read(Slice, said), latencies=read_latencies(said.get("latencies", [])))
+    return dataclasses.replace(
+        read(Slice, said),
+        latencies=read_latencies(said.get("latencies", [])),
+        pressure=[read(Pressure, one) for one in said.get("pressure", [])],
+    )
 
 
 def read_usage(said: dict[str, Any]) -> ClientUsage:

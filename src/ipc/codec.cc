@@ -16,9 +16,10 @@ namespace json = boost::json;
 // clang-format off
 #define GPUCTL_FIELD(name, ...) name,
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
+BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
-  ended, ended_launches, ended_evictions, latencies,
+  ended, ended_launches, ended_evictions, latencies, pressure,
   effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
   effective_memory_max, effective_frozen, latency_now))
 #undef GPUCTL_FIELD
@@ -159,6 +160,7 @@ void read_members(Fields& fields, T& value) {
 GPUCTL_CODEC(Slice)
 GPUCTL_CODEC(Device)
 GPUCTL_CODEC(Latency)
+GPUCTL_CODEC(Pressure)
 GPUCTL_CODEC(ClientUsage)
 GPUCTL_CODEC(Client)
 GPUCTL_CODEC(Kernel)

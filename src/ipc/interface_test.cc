@@ -122,7 +122,7 @@ std::set<std::string> types_of(const boost::json::value& value) {
   // Objects in arrays are of a named type, checked by that type's own test.
   return lists.empty()
              ? std::set<std::string>{"[]Slice",    "[]Client",       "[]Device",       "[]ClientUsage", "[]KernelPoint",
-                                     "[]Fairness", "[]ProfileInput", "[]ProfilePoint", "[]Latency"}
+                                     "[]Fairness", "[]ProfileInput", "[]ProfilePoint", "[]Latency", "[]Pressure"}
              : lists;
 }
 
@@ -189,6 +189,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   usage.latency_us_log2 = usage.evict_us_log2 = {1};
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
   expect_same_fields(to_json(Latency{}), i.types.at("Latency"), "Latency");
+  expect_same_fields(to_json(Pressure{}), i.types.at("Pressure"), "Pressure");
   expect_same_fields(to_json(Client{.isolated = true}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");

@@ -26,6 +26,15 @@ struct Latency {
   double p999_us = 0;
 };
 
+/// For which part of the time work waited for SMs, in per cent.
+struct Pressure {
+  std::string of;  ///< "some" or "full"
+  double avg10 = 0;
+  double avg60 = 0;
+  double avg300 = 0;
+  std::int64_t total_us = 0;
+};
+
 /// All settings are present; a limit that is absent is lifted.
 struct Slice {
   std::string path;
@@ -44,6 +53,7 @@ struct Slice {
   std::int64_t ended_launches = 0;
   std::int64_t ended_evictions = 0;
   std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
+  std::vector<Pressure> pressure;  ///< empty: nothing in it or below it has waited since the daemon started
   /// What is in force where slices above bound it; absent: what is set.
   std::optional<std::int64_t> effective_reserve;
   std::optional<std::string> effective_reserve_mode;

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 #include <ostream>
+#include <utility>
 
 #include "base/plural.h"
 #include "gpuctl/line/daemon.h"
@@ -41,6 +42,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
     line("frozen", "yes: its programs get no SMs" + std::string(s.effective_frozen ? "" : " until it is thawed"));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
   line("granted", plural(s.granted, "SM") + " of " + std::to_string(s.demand) + " wanted");
+  for (const char* name = "waiting"; const std::string& text : pressure_lines(s)) line(std::exchange(name, ""), text);
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));
   line("ended", s.ended == 0 ? "none"

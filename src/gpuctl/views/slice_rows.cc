@@ -1,6 +1,7 @@
 #include "gpuctl/views/slice_rows.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "gpuctl/line/settings.h"
 #include "gpuctl/text/units.h"
@@ -20,6 +21,12 @@ std::vector<std::string> names_of(const std::string& path) {
     begin = end + 1;
   }
   return names;
+}
+
+std::string per_cent(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", value);
+  return text;
 }
 
 std::string in_force(const std::string& value) {
@@ -99,6 +106,14 @@ std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::stri
 std::string owner_text(const ipc::Slice& slice) {
   const std::string group = group_name(slice.owner_gid);
   return user_name(slice.owner_uid) + (group == "-" ? "" : ':' + group);
+}
+
+std::vector<std::string> pressure_lines(const ipc::Slice& slice) {
+  std::vector<std::string> lines;
+  for (const ipc::Pressure& one : slice.pressure)
+    lines.push_back(printable(one.of) + ' ' + per_cent(one.avg10) + " of 10 s, " + per_cent(one.avg60) + " of 60 s, " +
+                    per_cent(one.avg300) + " of 300 s; " + format_us(static_cast<double>(one.total_us)) + " in all");
+  return lines;
 }
 
 Table slice_table(const std::vector<ipc::Slice>& slices) {

@@ -59,6 +59,13 @@ TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
             "strict, memory max 1 GiB instead of none");
 }
 
+TEST(SliceRows, PressureIsALineEach) {
+  EXPECT_TRUE(pressure_lines({.path = "a"}).empty());
+  const ipc::Slice waits{.path = "a", .pressure = {{"some", 12.34, 4, 1, 2'500'000}, {"full", 0, 0, 0, 0}}};
+  EXPECT_EQ(pressure_lines(waits), (Lines{"some 12.3 % of 10 s, 4.0 % of 60 s, 1.0 % of 300 s; 2.5 s in all",
+                                          "full 0.0 % of 10 s, 0.0 % of 60 s, 0.0 % of 300 s; 0 us in all"}));
+}
+
 TEST(SliceRows, WhatIsFrozenSaysSo) {
   ipc::Slice own{.path = "a", .max = 40, .frozen = "yes"}, below{.path = "a/b", .reserve = 4};
   own.effective_max = 0;

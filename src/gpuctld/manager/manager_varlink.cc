@@ -324,6 +324,7 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.ended = ended.programs;
   described.ended_launches = ended.launches;
   described.ended_evictions = ended.evictions;
+  described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   described.latency_now = scheduler_.latency_now(path);
   described.latencies = scheduler_.latencies().describe(path, now_ns());
   return described;

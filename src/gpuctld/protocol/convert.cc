@@ -65,6 +65,16 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
   return result;
 }
 
+std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure) {
+  if (pressure.some.total.count() == 0) return {};
+  const auto kind = [](const char* of, const sched::Pressure::Kind& seen) {
+    constexpr double kPerCent = 100;
+    return ipc::Pressure{of, kPerCent * seen.part[0], kPerCent * seen.part[1], kPerCent * seen.part[2],
+                         std::chrono::duration_cast<std::chrono::microseconds>(seen.total).count()};
+  };
+  return {kind("some", pressure.some), kind("full", pressure.full)};
+}
+
 ipc::Fairness describe(const std::string& path, const sched::FairnessFigures& figures) {
   return {.slice = path,
           .seconds = sched::kFairnessSeconds,

@@ -4,6 +4,7 @@
 #include "ipc/message.h"
 #include "ipc/types.h"
 #include "sched/effective/effective.h"
+#include "sched/pressure.h"
 #include "sched/temporal/fairness.h"
 
 namespace gpuctl::daemon {
@@ -14,6 +15,8 @@ ipc::SliceSettings to_settings(const sched::Slice& slice);
 /// The settings alone, and what is in force of them; the caller fills in granted, demand and clients.
 ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sched::Effective& effective);
 
+/// Empty: nothing has waited.
+std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure);
 ipc::Fairness describe(const std::string& path, const sched::FairnessFigures& figures);
 
 /// An error of the tree as a reply, with the interface's error names.

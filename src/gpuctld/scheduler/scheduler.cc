@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpuctld/clock.h"
 #include "gpuctld/grants/time_slices.h"
 #include "sched/effective/fit_reserves.h"
 #include "sched/effective/kept_by_mps.h"
@@ -34,6 +35,16 @@ void keep_accounts(const sched::Slices& slices_before, std::span<const sched::No
       node->account = was->second->account, node->own_account = was->second->own_account;
     ++node;
   }
+}
+
+/// So is what its programs have waited.
+void keep_pressure(const sched::Slices& slices_before, const sched::Slices& slices,
+                   std::vector<sched::Pressure>& pressure) {
+  std::map<std::string_view, sched::Pressure> known;
+  for (auto before = pressure.begin(); const auto& [path, slice] : slices_before)
+    if (before != pressure.end()) known[path] = *before++;
+  pressure.clear();
+  for (const auto& [path, slice] : slices) pressure.push_back(known[path]);
 }
 
 /// The reserve of a slice that stays is held as before.
@@ -78,6 +89,7 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
     sched::keep_for(nodes, controls_[device].slices());
   }
   for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
+  keep_pressure(slices_before, tree_.slices(), pressure_);
   latencies_.keep([this](const std::string& slice) { return tree_.find(slice) != nullptr; });
   decide_anew(now_ns);
 }
@@ -359,6 +371,31 @@ void Scheduler::write(std::uint64_t now_ns) {
   bool more = false;
   each_grants([&](DeviceGrants& grants) { more |= grants.plan(options_.evict_deadline, now_ns); });
   commit(more, now_ns);
+  note_pressure(now_ns);
+}
+
+/// Who takes turns with others on the whole GPU has all of it in its turns, and waits unseen.
+void Scheduler::note_pressure(std::uint64_t now_ns) {
+  waits_.assign(nodes_.size(), false);
+  runs_.assign(nodes_.size(), false);
+  for (const Client& client : clients_) {
+    bool works = false, waits = false, has_any = false;
+    for (const Client::Slot& slot : client.slots()) {
+      if (slot.device < 0 || slot.demand == 0) continue;
+      const std::uint32_t has =
+          slot.terms.in_force == InForce::nothing ? slot.demand : std::max(slot.written, slot.terms.common_sms);
+      works = true;
+      waits |= has < slot.demand;
+      has_any |= has > 0;
+    }
+    if (!works || client.stands_in) continue;
+    sched::each_up_to_root(nodes_, client.node, [&](std::size_t n) {
+      waits_[n] = waits_[n] || waits;
+      runs_[n] = runs_[n] || has_any;
+    });
+  }
+  for (std::size_t n = 0; n < pressure_.size(); ++n)
+    pressure_[n].note(waits_[n], waits_[n] && !runs_[n], instant(now_ns));
 }
 
 /// What a client may use is recorded before it can use it.

@@ -27,6 +27,7 @@
 #include "sched/allocator.h"
 #include "sched/effective/effective.h"
 #include "sched/latency/control.h"
+#include "sched/pressure.h"
 #include "sched/slice_tree.h"
 #include "sched/temporal/fairness.h"
 #include "sched/temporal/trial.h"
@@ -179,6 +180,9 @@ class Scheduler {
   /// isolation has it now: they go on as they started.
   std::vector<std::string> isolation_lags(std::string_view slice = {}) const;
 
+  /// For which part of the time programs in each slice and below it waited for SMs. In the order of tree().slices().
+  const std::vector<sched::Pressure>& pressure() const { return pressure_; }
+
   /// Whether any client has work, and gives signs of life.
   bool busy() const;
   /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
@@ -257,6 +261,7 @@ class Scheduler {
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);
+  void note_pressure(std::uint64_t now_ns);
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
@@ -270,6 +275,8 @@ class Scheduler {
   std::vector<sched::Effective> effective_;  ///< in the order of tree_.slices(), as is the next
   std::vector<sched::NodeInput> nodes_;
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
+  std::vector<sched::Pressure> pressure_;                ///< in the same order
+  std::vector<bool> waits_, runs_;                       ///< scratch of note_pressure(), in the same order
   std::vector<bool> inhabited_;                          ///< in the same order: it, or a slice below it, has a client
   /// By device, in the same order: when clients that are or were directly in it had work the last time.
   std::vector<std::vector<sched::Work>> work_;

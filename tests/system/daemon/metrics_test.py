@@ -130,6 +130,11 @@ class Exporter(instance.SystemTest):
         self.assertGreater(values["gpuctl_slice_launches_total", "slice=batch"], 3, "what is below counts")
         held = {labels: value for (name, labels), value in values.items() if name == "gpuctl_slice_memory_bytes"}
         self.assertGreater(next(v for labels, v in held.items() if "slice=batch," in labels + ","), 0)
+        self.gpuctl("freeze", "batch")
+        for metric in ("gpuctl_slice_waiting_seconds_total", "gpuctl_slice_stalled_seconds_total"):
+            instance.wait_until(lambda metric=metric: self.values()[metric, "slice=batch"] > 0, metric)
+        self.assertRegex(self.gpuctl("show", "batch").stdout, r"\nwaiting +some \d+\.\d % of 10 s, .*\n +full \d")
+        self.gpuctl("thaw", "batch")
         program.stop()
         instance.wait_until(lambda: self.values()["gpuctl_slice_ended_programs_total", "slice=batch"] == 1, "its end")
         after = self.values()
