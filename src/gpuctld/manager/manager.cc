@@ -97,6 +97,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
           [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
       telling_(context),
+      mps_there_(mps_active()),
       started_ns_(now_ns()) {}
 
 /// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.

@@ -169,7 +169,7 @@ class Manager {
   boost::asio::steady_timer telling_;  ///< until those who follow events are told of new ones
   bool tells_ = false;                 ///< telling_ runs
   std::uint64_t looked_around_ns_ = 0;
-  std::optional<bool> mps_there_;                                    ///< as last seen; where GPUs need MPS
+  bool mps_there_ = false;                                           ///< as last seen
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
   std::uint64_t started_ns_;
 };

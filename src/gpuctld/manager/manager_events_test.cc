@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gpuctld/manager/event_kinds.h"
+#include "gpuctld/testing/fake_mps_control.h"
 #include "gpuctld/testing/manager_fixture.h"
 
 namespace gpuctl::daemon {
@@ -184,6 +185,27 @@ TEST_F(EventsTest, OthersSeeNeitherCommandsNorRefusals) {
   EXPECT_EQ(of_root.size(), 4u);
   EXPECT_EQ(of_root[1].command, "secret --key 1");
   EXPECT_EQ(of_root.back().uid, kStranger);
+}
+
+TEST_F(EventsTest, MpsThatComesAndGoesIsSeenWhileProgramsAreThere) {
+  stop();
+  FakeMpsControl mps;
+  mps.serve();
+  const std::string pid_file = mps.directory() + "/nvidia-cuda-mps-control.pid";
+  const std::string pid = mps.read("nvidia-cuda-mps-control.pid");
+  std::filesystem::remove(pid_file);
+  start({}, {}, false);
+  const auto there = program("/", "server");
+  EXPECT_EQ(all().size(), 1u);
+  mps.write("nvidia-cuda-mps-control.pid", pid);
+  ASSERT_TRUE(eventually([&] { return all().size() == 2; }));
+  EXPECT_EQ(all()[1].kind, "mps-came");
+  ::kill(std::stoi(pid), SIGKILL);
+  std::filesystem::remove(pid_file);  // it names a process until somebody waits for that
+  ASSERT_TRUE(eventually([&] { return all().size() == 3; }));
+  EXPECT_EQ(all()[2].kind, "mps-went");
+  EXPECT_EQ(logged("MPS is gone"), 1);
+  stop();  // it asks for MPS as long as it runs
 }
 
 TEST_F(EventsTest, WhatTheJournalTakesIsNotInTheLogToo) {

@@ -50,10 +50,10 @@ class ManagerTest : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  void start(ManagerOptions options, Config config = {}) {
+  void start(ManagerOptions options, Config config = {}, bool software = true) {
     options.kept.state = directory_ + "/state.json";
     options.root_uid = ::geteuid();
-    auto manager = Manager::create(context_, std::move(options), {{0, "Test GPU", kUuid, true, 132, 1ull << 30}},
+    auto manager = Manager::create(context_, std::move(options), {{0, "Test GPU", kUuid, software, 132, 1ull << 30}},
                                    std::move(config), [this](const std::string& line) {
                                      const std::lock_guard lock(log_mutex_);
                                      log_.push_back(line);
