@@ -122,7 +122,7 @@ std::set<std::string> types_of(const boost::json::value& value) {
   // Objects in arrays are of a named type, checked by that type's own test.
   return lists.empty()
              ? std::set<std::string>{"[]Slice",    "[]Client",       "[]Device",       "[]ClientUsage", "[]KernelPoint",
-                                     "[]Fairness", "[]ProfileInput", "[]ProfilePoint", "[]Latency", "[]Pressure"}
+                                     "[]Fairness", "[]ProfileInput", "[]ProfilePoint", "[]Latency",     "[]Pressure"}
              : lists;
 }
 
