@@ -179,7 +179,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
   return with_device(device, [&](Driver& driver, Device& found) {
     if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
     *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? static_cast<int>(found.number) : 0;
-    if (attribute == CU_DEVICE_ATTRIBUTE_MPS_ENABLED) *value = driver.config.mps_queues != 0 ? 1 : 0;
+    if (attribute == CU_DEVICE_ATTRIBUTE_MPS_ENABLED) *value = driver.config.mps_queues != 0 || driver.config.mps != 0;
     for (const AttributeRow& row : kAttributes) {
       if (row.attribute == attribute)
         *value = row.value == kSmCount ? static_cast<int>(found.table->own_sms()) : row.value;

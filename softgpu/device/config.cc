@@ -1,10 +1,13 @@
 #include "softgpu/device/config.h"
 
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <string_view>
 
@@ -32,6 +35,15 @@ std::uint64_t number_from_env(const char* name, std::uint64_t least, std::uint64
 }
 
 constexpr std::uint64_t kQueuesUnderMps = 2;
+
+/// Stands for the directory if the process is there that its pid file names; else 0.
+std::uint64_t mps_in(const std::string& directory) {
+  struct stat status {};
+  pid_t pid = 0;
+  std::ifstream(directory + "/nvidia-cuda-mps-control.pid") >> pid;
+  if (pid <= 0 || kill(pid, 0) != 0 || stat(directory.c_str(), &status) != 0) return 0;
+  return status.st_ino;
+}
 
 /// In percent; 100 without a number.
 double percentage_from_env() {
@@ -87,6 +99,7 @@ Config read_config() {
   config.percentage = percentage_from_env();
   const char* pipes = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   config.apart = pipes != nullptr && *pipes != '\0' && access(pipes, F_OK) != 0;
+  if (pipes != nullptr && *pipes != '\0' && !config.apart) config.mps = mps_in(pipes);
   config.mps_queues =
       config.apart ? 0 : static_cast<std::uint32_t>(number_from_env("SOFTGPU_MPS_QUEUES", 0, 1024, config.mps_queues));
   if (config.mps_queues != 0)

@@ -21,6 +21,7 @@ struct Config {
   bool below_normal = false;          ///< CUDA_MPS_CLIENT_PRIORITY=1: they go after those of normal clients
   double percentage = 100;            ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, up to 100: of each device's SMs
   bool apart = false;                 ///< CUDA_MPS_PIPE_DIRECTORY names a directory that is not there: no MPS serves it
+  std::uint64_t mps = 0;              ///< stands for the directory of that name, if an MPS runs there
   std::size_t work_queues = 0;   ///< hardware queues of the process (contexts/work_queue.h); 0: one for each stream
   std::uint32_t mps_queues = 0;  ///< SOFTGPU_MPS_QUEUES: of so many that all processes share; 0: they share none
   std::uint64_t warp_instruction_ns;  ///< SOFTGPU_WARP_INSTRUCTION_NS, see pacing.h

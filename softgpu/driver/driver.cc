@@ -38,7 +38,8 @@ CUresult Driver::start() {
   std::vector<SeenDevice> seen;
   for (const std::size_t number : visible_devices(std::getenv("CUDA_VISIBLE_DEVICES"), config.devices.size())) {
     const DeviceConfig& device = config.devices[number];
-    Result<std::unique_ptr<Table>> table = Table::open(device.table_path, device.sms, config.percentage, config.apart);
+    Result<std::unique_ptr<Table>> table =
+        Table::open(device.table_path, device.sms, config.percentage, {config.apart, config.mps});
     if (table.has_error()) return CUDA_ERROR_OPERATING_SYSTEM;
     if (config.mps_queues != 0) {
       const Table::Lock held(**table);

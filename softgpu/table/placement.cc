@@ -107,7 +107,7 @@ bool place_kernel(TableData& table, KernelRow& kernel, Reach& reach, std::uint32
 
 std::uint32_t context_of(const TableData& table, const KernelRow& kernel) {
   const std::uint32_t client = kernel.client.load(kRelaxed);
-  return table.clients[client].apart.load(kRelaxed) == 0 ? kSharedContext : client + 1;
+  return table.clients[client].context.load(kRelaxed);
 }
 
 bool give_turn(TableData& table, std::uint64_t now_ns) {

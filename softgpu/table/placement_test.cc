@@ -72,7 +72,7 @@ TEST_F(PlacementTest, TheHeadBlocksWhoeverIsBehindIt) {
 }
 
 TEST_F(PlacementTest, ContextsTakeTurnsInTheMiddleOfTheirKernels) {
-  table_->clients[1].apart = 1;
+  table_->clients[1].context = 2;
   KernelRow& shared = queue(0, 8, 1024);
   KernelRow& apart = queue(1, 8, 1024);
   EXPECT_FALSE(give_turn(*table_, 0));
@@ -94,7 +94,7 @@ TEST_F(PlacementTest, ContextsTakeTurnsInTheMiddleOfTheirKernels) {
 }
 
 TEST_F(PlacementTest, AContextWithNothingToRunGivesItsTurnAwayAtOnce) {
-  table_->clients[1].apart = 1;
+  table_->clients[1].context = 2;
   KernelRow& apart = queue(1, 1, 1024);
   EXPECT_TRUE(give_turn(*table_, 5));
   KernelRow& shared = queue(0, 1, 1024);

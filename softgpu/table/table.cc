@@ -84,7 +84,8 @@ int try_for_a_while(pthread_mutex_t& mutex) {
 
 }  // namespace
 
-Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, double percentage, bool apart) {
+Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_t sms, double percentage,
+                                           Joining joining) {
   const File file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.fd < 0) return file_error(path, "cannot open the SM table");
   // The flock covers only creation and joining; the kernel drops it when its holder dies.
@@ -103,11 +104,11 @@ Result<std::unique_ptr<Table>> Table::open(const std::string& path, std::uint32_
   if (create || data->magic.load(std::memory_order_acquire) == 0) create_table(*data, sms);
   std::unique_ptr<Table> table(new Table(data));
   if (!is_table(*data)) return fail(path + ": not an SM table of this version");
-  if (const Result<void> joined = table->join(sms, percentage, apart); joined.has_error()) return joined.error();
+  if (const Result<void> joined = table->join(sms, percentage, joining); joined.has_error()) return joined.error();
   return table;
 }
 
-Result<void> Table::join(std::uint32_t sms, double percentage, bool apart) {
+Result<void> Table::join(std::uint32_t sms, double percentage, Joining joining) {
   const Lock lock(*this);
   sweep_dead();
   const auto used = [](const ClientRow& row) { return row.pid.load(kRelaxed) != 0; };
@@ -120,12 +121,37 @@ Result<void> Table::join(std::uint32_t sms, double percentage, bool apart) {
   row->start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), kRelaxed);
   row->most_sms.store(part_of_sms(percentage, this->sms()), kRelaxed);
   row->queues.store(0, kRelaxed);
-  row->apart.store(apart ? 1 : 0, kRelaxed);
-  context_ = apart ? client_ + 1 : kSharedContext;
-  if (apart) data_->turn_us[context_].store(0, kRelaxed);
+  const Result<std::uint32_t> context = context_for(joining);
+  if (!context) return context.error();
+  context_ = *context;
+  row->context.store(context_, kRelaxed);
   row->pid.store(static_cast<std::uint32_t>(getpid()), kRelaxed);
   closed_ = false;
   return {};
+}
+
+/// A context that nobody was in has turns of the usual length.
+Result<std::uint32_t> Table::context_for(Joining joining) {
+  const auto none_in = [this](std::uint32_t context) {
+    return std::ranges::none_of(data_->clients, [context](const ClientRow& row) {
+      return row.pid.load(kRelaxed) != 0 && row.context.load(kRelaxed) == context;
+    });
+  };
+  std::uint32_t context = kSharedContext;
+  if (joining.apart) {
+    context = client_ + 1;
+  } else if (joining.mps != 0) {
+    const auto is = [&](std::uint64_t mps) { return [mps](const auto& one) { return one.load(kRelaxed) == mps; }; };
+    auto found = std::ranges::find_if(data_->mps, is(joining.mps));
+    for (std::uint32_t i = 0; found == std::end(data_->mps) && i < kMaxMps; ++i)
+      if (none_in(kMpsContext + i)) found = std::begin(data_->mps) + i;
+    if (found == std::end(data_->mps))
+      return fail("the software GPU serves at most " + std::to_string(kMaxMps) + " MPS at a time");
+    found->store(joining.mps, kRelaxed);
+    context = kMpsContext + static_cast<std::uint32_t>(found - std::begin(data_->mps));
+  }
+  if (context != kSharedContext && none_in(context)) data_->turn_us[context].store(0, kRelaxed);
+  return context;
 }
 
 std::uint32_t Table::own_sms() const {

@@ -21,15 +21,20 @@ struct KernelRequest {
   std::uint64_t allowed = kAnySm;  ///< SMs its blocks may be placed on (bit = SM), at least one existing SM
 };
 
+/// Which context a process joins: the one that all share, its own (`apart`), or that of an MPS.
+struct Joining {
+  bool apart = false;
+  std::uint64_t mps = 0;  ///< which MPS: any number that stands for it; 0: none
+};
+
 /// The writable view of one process. Any thread may call the methods; all but wait() need a Lock.
 class Table {
  public:
   /// Maps the table, creates it if there is none (mode 0600), and registers this process as a client. `sms` is used
   /// only if there is no other living client. `percentage`: the part of the SMs, up to 100, on which the client's
-  /// blocks may be at once (own_sms). `apart`: it has a context of its own, which
-  /// takes turns with others. Fails if the file is not a table of this version or belongs to another user.
+  /// blocks may be at once (own_sms). Fails if the file is not a table of this version or belongs to another user.
   static Result<std::unique_ptr<Table>> open(const std::string& path, std::uint32_t sms, double percentage = 100,
-                                             bool apart = false);
+                                             Joining joining = {});
 
   /// Gives up the client's row and kernels.
   ~Table();
@@ -92,7 +97,8 @@ class Table {
 
  private:
   explicit Table(TableData* data) : data_(data) {}
-  Result<void> join(std::uint32_t sms, double percentage, bool apart);
+  Result<void> join(std::uint32_t sms, double percentage, Joining joining);
+  Result<std::uint32_t> context_for(Joining joining);
   std::uint32_t context() const { return context_; }
 
   TableData* data_;

@@ -23,13 +23,14 @@ namespace gpuctl::softgpu {
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
 
 inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
-inline constexpr std::uint32_t kTableVersion = 5;
+inline constexpr std::uint32_t kTableVersion = 6;
 inline constexpr std::uint32_t kMaxSms = 64;  ///< a set of SMs is one 64-bit mask
 inline constexpr std::uint64_t kAnySm = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxClients = 64;  ///< a set of clients is one 64-bit mask
 inline constexpr std::uint32_t kMaxKernels = 512;
-/// Contexts take turns on the GPU: one that clients share, as an MPS server's, and one of each client that is apart.
-inline constexpr std::uint32_t kSharedContext = 0, kMaxContexts = kMaxClients + 1;
+/// Contexts take turns on the GPU: one that clients share, one of each client that is apart, and one for each MPS.
+inline constexpr std::uint32_t kMaxMps = 16;
+inline constexpr std::uint32_t kSharedContext = 0, kMpsContext = kMaxClients + 1, kMaxContexts = kMpsContext + kMaxMps;
 /// How long a turn lasts, unless TableData::turn_us says otherwise. The GPU rounds up to kLeastTurnNs.
 inline constexpr std::uint64_t kUsualTurnNs = 20'000'000, kLeastTurnNs = 1'000'000;
 
@@ -44,7 +45,7 @@ struct ClientRow {
   std::atomic<std::uint32_t> wake;        ///< futex word: +1 when another client has placed blocks of this client
   std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot: detects a reused pid
   std::atomic<std::uint32_t> most_sms;    ///< on how many SMs, any of them, its blocks may be at once; 0: on all
-  std::atomic<std::uint32_t> apart;       ///< 1: it has a context of its own
+  std::atomic<std::uint32_t> context;     ///< that its kernels run in
   std::atomic<std::uint32_t> queues;      ///< hardware queues that it has of those that all share; 0: none of them
 };
 
@@ -71,6 +72,7 @@ struct TableData {
   std::atomic<std::uint64_t> turn_began_ns;          ///< steady_clock
   std::atomic<std::uint32_t> turn_us[kMaxContexts];  ///< how long its turns last; 0: the usual time
   std::atomic<std::uint64_t> turns[kMaxContexts];    ///< how many it has begun
+  std::atomic<std::uint64_t> mps[kMaxMps];           ///< whose context kMpsContext + i is: Joining::mps; 0: nobody's
   std::atomic<std::uint32_t> rows;                   ///< all KernelRows in use are below this index
   SmUse use[kMaxSms];
   ClientRow clients[kMaxClients];
