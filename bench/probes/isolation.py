@@ -214,11 +214,10 @@ def faults():
 
 def gpuctl():
     print("\n# gpuctl: an isolated slice beside programs in an MPS that gpuctld starts")
-    env = environment({"GPUCTL_SOCKET": str(SCRATCH / "socket"), "CUDA_MPS_PIPE_DIRECTORY": str(SCRATCH / "mps")})
+    env = environment({"GPUCTL_SOCKET": str(SCRATCH / "socket")})
     env["PATH"] = f"{BUILD / 'src/gpuctl'}:{BUILD / 'src/gpuctld'}:{env['PATH']}"
-    (SCRATCH / "mps").mkdir()
     config = SCRATCH / "gpuctl.toml"
-    config.write_text("lab.manage_mps = true\n")
+    config.write_text('daemon.mps = "manage"\n')
     log = open(SCRATCH / "gpuctld.log", "w")
     command = ["gpuctld", "--socket", env["GPUCTL_SOCKET"], "--state", SCRATCH / "state", "--config", config]
     daemon = subprocess.Popen(list(map(str, command)), env=env, stderr=log)
@@ -248,7 +247,9 @@ def gpuctl():
     finally:
         daemon.terminate()
         daemon.wait()
-        subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 2\n", env=env, text=True, timeout=30)
+        for place in (SCRATCH / "socket.mps").glob("*"):
+            where = {**env, "CUDA_MPS_PIPE_DIRECTORY": str(place)}
+            subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 2\n", env=where, text=True, timeout=30)
         print((SCRATCH / "gpuctld.log").read_text(), end="")
 
 

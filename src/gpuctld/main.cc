@@ -102,6 +102,12 @@ Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions&
   return listener;
 }
 
+/// Where a daemon that may use GPUs has its own MPS: beside its socket.
+std::string mps_directory(const Options& options) {
+  if (!options.mps_control_socket.empty()) return "";  // it is not the user who could
+  return std::filesystem::absolute(options.socket).string() + ".mps";
+}
+
 /// Says which reserves do not fit the GPUs, if there are any to be seen.
 void check_fit(const sched::SliceTree& tree, const Config& config, bool software, const std::string& probe_socket) {
   asio::io_context context(1);
@@ -164,6 +170,7 @@ int run(int argc, char** argv) {
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,
                                  .socket = std::filesystem::absolute(options.socket),
+                                 .mps_directory = mps_directory(options),
                                  .mps_control_socket = options.mps_control_socket,
                                  // The system's daemon has a user of its own, who is nobody to it.
                                  .root_uid = options.private_instance ? ::geteuid() : 0,

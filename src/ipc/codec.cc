@@ -34,7 +34,7 @@ BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registe
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
 BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve,
   uid, key))
-BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults, config))
+BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults, config, mps_directory))
 BOOST_DESCRIBE_STRUCT(WantedSlice, (), (path, settings))
 BOOST_DESCRIBE_STRUCT(SliceDifference, (), (path, before, after, clients))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))

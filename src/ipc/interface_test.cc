@@ -203,6 +203,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   Status status;
   status.notes = {"x"};
   status.config = "x";
+  status.mps_directory = "x";
   expect_same_fields(to_json(status), i.methods.at("GetStatus").second, "GetStatus");
   expect_same_fields(to_json(Snapshot{}), i.methods.at("Monitor").second, "Monitor");
 }

@@ -156,8 +156,9 @@ struct Status {
   std::int64_t clients = 0;
   std::int64_t uptime_s = 0;
   std::vector<std::string> notes;
-  std::int64_t faults = 0;            ///< since the daemon started
-  std::optional<std::string> config;  ///< absolute path of the configuration that it reads; absent: none
+  std::int64_t faults = 0;                        ///< since the daemon started
+  std::optional<std::string> config;              ///< absolute path of the configuration that it reads; absent: none
+  std::optional<std::string> mps_directory = {};  ///< of the MPS that it started for all slices that are not isolated
 };
 
 /// A slice as ApplySlices is to make it. Settings that are absent get their default, but for its owner.

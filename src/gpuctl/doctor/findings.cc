@@ -25,7 +25,7 @@ void judge_daemon(const MachineSeen& seen, std::vector<Finding>& findings) {
   if (seen.status->devices.empty())
     findings.push_back({error, "daemon", "gpuctld has no GPU to manage", "see what it says: journalctl -u gpuctld"});
   for (const std::string& note : seen.status->notes)
-    if (!note.starts_with("MPS is not active") && !note.starts_with("how long a turn lasts"))
+    if (!note.starts_with("MPS is ") && !note.starts_with("how long a turn lasts"))
       findings.push_back({Severity::note, "daemon", printable(note), ""});
 }
 
@@ -59,7 +59,7 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
       findings.push_back({error, "driver",
                           "GPU " + printable(device.uuid) + " is in compute mode PROHIBITED: no program can use it",
                           "nvidia-smi -c DEFAULT"});
-    if (device.compute_mode == "Exclusive_Process" && !seen.mps_control)
+    if (device.compute_mode == "Exclusive_Process" && !seen.mps_control && !(seen.status && seen.status->mps_directory))
       findings.push_back({error, "driver",
                           "GPU " + printable(device.uuid) +
                               " is in compute mode EXCLUSIVE_PROCESS and MPS does not run: one program at a time",
@@ -71,9 +71,33 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
   }
 }
 
+/// As gpuctld has it, after "; "; "": it does not say.
+std::string why_no_mps(const MachineSeen& seen) {
+  constexpr std::string_view kStart = "MPS is not active";
+  for (const std::string& note : seen.status ? seen.status->notes : std::vector<std::string>())
+    if (const std::size_t why = note.rfind("; "); note.starts_with(kStart) && why != note.npos)
+      return printable(note.substr(why));
+  return "";
+}
+
+/// That of gpuctld.
+void judge_own_mps(const MachineSeen& seen, const std::string& directory, std::vector<Finding>& findings) {
+  const std::string where = printable(directory);
+  if (!seen.mps_directory_set) {
+    findings.push_back({good, "MPS", "programs of slices run side by side by MPS in " + where, ""});
+    return;
+  }
+  if (seen.mps_directory != directory)
+    findings.push_back({warning, "MPS",
+                        "MPS is in " + where + ", but programs started from here look for it in " +
+                            printable(seen.mps_directory) + ": they take turns with all others",
+                        "unset CUDA_MPS_PIPE_DIRECTORY"});
+}
+
 void judge_mps(const MachineSeen& seen, std::vector<Finding>& findings) {
   if (software_only(seen) || !seen.driver) return;
   const bool shared = manages(seen, "mps");
+  if (seen.status && seen.status->mps_directory) return judge_own_mps(seen, *seen.status->mps_directory, findings);
   if (shared && !seen.mps_control)
     findings.push_back({error, "MPS",
                         "MPS runs, but programs started from here look for it in " + printable(seen.mps_directory) +
@@ -87,9 +111,14 @@ void judge_mps(const MachineSeen& seen, std::vector<Finding>& findings) {
   else if (seen.mps_control)
     findings.push_back({warning, "MPS", "MPS is in " + printable(seen.mps_directory) + ", and gpuctld does not know it",
                         "give gpuctld the same CUDA_MPS_PIPE_DIRECTORY: systemctl edit gpuctld"});
+  else if (seen.status && std::ranges::any_of(seen.status->notes, [](const std::string& note) {
+             return note.starts_with("MPS is started for the first program");
+           }))
+    findings.push_back({good, "MPS", "gpuctld starts MPS for the first program of a slice", ""});
   else
-    findings.push_back({warning, "MPS", "MPS does not run: programs take turns, and reserves mean nothing",
-                        "nvidia-cuda-mps-control -d"});
+    findings.push_back({warning, "MPS",
+                        "MPS does not run: programs take turns, and reserves mean nothing" + why_no_mps(seen),
+                        "mps = \"manage\" in gpuctl.toml, or nvidia-cuda-mps-control -d"});
 }
 
 void judge_library(const MachineSeen& seen, std::vector<Finding>& findings) {

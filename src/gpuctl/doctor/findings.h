@@ -39,9 +39,10 @@ struct MachineSeen {
   std::vector<std::string> closed_devices;  ///< device files that this user may not open
   std::vector<SmiDevice> smi;
 
-  std::string mps_directory;   ///< where programs started here look for MPS
-  bool mps_control = false;    ///< MPS's socket is there
-  bool mps_reachable = false;  ///< and this user may use it
+  std::string mps_directory;       ///< where programs started here look for MPS
+  bool mps_directory_set = false;  ///< because CUDA_MPS_PIPE_DIRECTORY says so
+  bool mps_control = false;        ///< MPS's socket is there
+  bool mps_reachable = false;      ///< and this user may use it
 
   std::string library;       ///< path, or ""
   std::string no_library;    ///< why there is none

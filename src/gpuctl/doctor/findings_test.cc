@@ -62,6 +62,16 @@ TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
        warning, "take turns"},
       {"MPS that gpuctld does not know", [](MachineSeen& s) { s.status->devices[0].mode = "time-sliced"; }, warning,
        "does not know it"},
+      {"MPS of gpuctld, and another one asked for",
+       [](MachineSeen& s) { s.status->mps_directory = "/run/x", s.mps_directory_set = true; }, warning,
+       "/tmp/nvidia-mps"},
+      {"MPS that gpuctld cannot start",
+       [](MachineSeen& s) {
+         s.status->devices[0].mode = "time-sliced";
+         s.mps_control = false;
+         s.status->notes = {"MPS is not active: programs take turns; there is no nvidia-cuda-mps-control"};
+       },
+       warning, "mean nothing; there is no nvidia-cuda-mps-control"},
       {"another library", [](MachineSeen& s) { s.library_says = "version `GLIBC_2.99' not found"; }, error,
        "GLIBC_2.99"},
       {"no library", [](MachineSeen& s) { s.library.clear(), s.no_library = "cannot read /x"; }, error,
@@ -96,6 +106,19 @@ TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
     EXPECT_NE(found.what.find(one.part), std::string::npos) << one.name << ": " << found.what;
     EXPECT_EQ(worst(findings), one.severity) << one.name;
   }
+}
+
+TEST(Doctor, NothingIsWrongWithTheMpsOfGpuctld) {
+  MachineSeen seen = well();
+  seen.mps_control = seen.mps_reachable = false;
+  seen.status->mps_directory = "/run/x";
+  seen.smi[0].compute_mode = "Exclusive_Process";
+  EXPECT_EQ(worst(judge(seen)), good);
+  seen.smi[0].compute_mode = "Default";
+  seen.status->mps_directory.reset();
+  seen.status->devices[0].mode = "time-sliced";
+  seen.status->notes = {"MPS is started for the first program of a slice, with which others then run side by side"};
+  EXPECT_EQ(worst(judge(seen)), good);
 }
 
 TEST(Doctor, ExclusiveModeIsWrongWithoutMpsAlone) {

@@ -98,7 +98,8 @@ void see_driver(MachineSeen& seen) {
 
 void see_mps(MachineSeen& seen) {
   const char* directory = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  seen.mps_directory = directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps";
+  seen.mps_directory_set = directory != nullptr && *directory != '\0';
+  seen.mps_directory = seen.mps_directory_set ? directory : "/tmp/nvidia-mps";
   seen.mps_control = exists(seen.mps_directory + "/control");
   seen.mps_reachable = ::access((seen.mps_directory + "/control").c_str(), W_OK) == 0;
 }

@@ -32,16 +32,19 @@ std::string variable(const char* name) {
 }
 
 /// What the program's library will say beside its slice: of the devices, if MPS keeps it to a percentage there, and
-/// whether it joins no MPS. We join the slice as the program will, so that no limit comes into force for others
-/// meanwhile.
+/// which MPS it joins. For the first program gpuctld starts its MPS, which may take some time. We join the slice as the
+/// program will, so that no limit comes into force for others meanwhile.
 void say_of_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc::Device>& devices,
                 boost::json::object& joining) {
-  if (std::ranges::any_of(devices, [](const ipc::Device& d) { return d.mode == "time-sliced"; })) return;
   const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
   if (!reply) return;
   ipc::Fields fields(*reply);
   const auto hundredths = fields.maybe_integer("hundredths", 1, sched::kAllHundredths);
-  if (fields.maybe_boolean("isolated").value_or(false)) joining["isolated"] = true;
+  const bool isolated = fields.maybe_boolean("isolated").value_or(false);
+  if (isolated) joining["isolated"] = true;
+  const std::string own = variable("CUDA_MPS_PIPE_DIRECTORY");
+  if (const auto directory = fields.maybe_text("pipe_directory"))
+    joining["pipe_directory"] = isolated || own.empty() ? *directory : ipc::to_utf8(own);
   if (!hundredths) return;
   boost::json::array sms;
   for (const ipc::Device& device : devices)

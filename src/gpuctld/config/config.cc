@@ -71,6 +71,10 @@ class Reader : public slicefile::SliceTables {
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, OnDisobey& value) {
     one_of(field, node, value, std::array{std::pair("report", OnDisobey::report), std::pair("stop", OnDisobey::stop)});
   }
+  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, MpsChoice& value) {
+    one_of(field, node, value,
+           std::array{std::pair("manage", MpsChoice::manage), std::pair("leave", MpsChoice::leave)});
+  }
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, Placement& value) {
     one_of(field, node, value,
            std::array{std::pair("auto", Placement::automatic), std::pair("sms", Placement::sms),

@@ -20,6 +20,13 @@ enum class Placement {
   capacity,   ///< they share each SM
 };
 
+/// Who starts MPS.
+enum class MpsChoice {
+  unset,   ///< as `manage` where programs run side by side by MPS alone, else as `leave`
+  manage,  ///< the daemon, where nobody else has (host/mps_places.h)
+  leave,   ///< the administrator
+};
+
 /// What sections [daemon] and [lab] say. Scheduler holds the one that is in force.
 struct DaemonOptions {
   /// How much longer than it lately took (LeavingTimes) a client may take to leave SMs. Then others get them.
@@ -29,7 +36,8 @@ struct DaemonOptions {
   OnDisobey on_disobey = OnDisobey::report;
   /// Kernels keep their preemptible form even if nothing in force needs it (in_force.h).
   bool always_preemptible = false;
-  bool time_slices = true;                    ///< the daemon sets how long turns on the GPU last (time_slices.h)
+  bool time_slices = true;  ///< the daemon sets how long turns on the GPU last (time_slices.h)
+  MpsChoice mps = MpsChoice::unset;
   bool software_gpu = false;                  ///< manage the software GPU instead of NVIDIA GPUs
   std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
   std::optional<std::uint32_t> socket_group;  ///< gid; absent: the group with which it is created
@@ -42,7 +50,6 @@ struct DaemonOptions {
   std::chrono::milliseconds settled_ahead{200};
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
-  bool manage_mps = false;  ///< the daemon starts MPS where none serves (host/managed_mps.h)
   Placement placement = Placement::automatic;
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
   /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.

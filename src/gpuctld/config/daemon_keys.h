@@ -1,5 +1,5 @@
 // The keys of sections [daemon] and [lab] of gpuctl.toml: one row each. Those of [daemon] are in the order of the
-// manual page, and at most eight.
+// manual page, and at most nine.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct DaemonKey {
   std::string_view name;
   /// The member that it sets. The default is that of DaemonOptions.
   std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>,
-               Member<Placement>, Member<bool>, Member<std::optional<std::uint32_t>>>
+               Member<MpsChoice>, Member<Placement>, Member<bool>, Member<std::optional<std::uint32_t>>>
       member;
   std::int64_t greatest = 0;  ///< of a duration, in its unit
   std::int64_t least = 1;     ///< the same
@@ -31,6 +31,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
+    DaemonKey{"mps", &DaemonOptions::mps},
     DaemonKey{"software_gpu", &DaemonOptions::software_gpu},
     DaemonKey{"socket_mode", &DaemonOptions::socket_mode},
     DaemonKey{.name = "socket_group", .member = &DaemonOptions::socket_group, .group = true},
@@ -43,7 +44,6 @@ inline constexpr std::array kLabKeys{
     DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
-    DaemonKey{"manage_mps", &DaemonOptions::manage_mps},
     DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{
         .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},

@@ -31,8 +31,8 @@ struct Ends::Asked {
 
 std::shared_ptr<void> Ends::end(std::vector<Program> programs, EndOrder order, std::uint32_t for_uid, AllEnded done) {
   const auto asked = std::make_shared<Asked>(Asked{{}, programs.size(), std::move(done)});
-  const bool mps = mps_active();
-  std::map<std::int32_t, std::weak_ptr<Ending>> ask_mps;
+  using Endings = std::map<std::int32_t, std::weak_ptr<Ending>>;
+  std::map<std::string, Endings> ask_mps;  // by pipe directory
   for (Program& program : programs) {
     const std::int32_t pid = program.identity.pid;
     if (const auto under_way = endings_.find(pid); under_way != endings_.end()) {
@@ -55,17 +55,19 @@ std::shared_ptr<void> Ends::end(std::vector<Program> programs, EndOrder order, s
                                        [this](const ipc::EndedClient& result) { ended(result); });
     ending->on_killed([this, pid] { killed_(pid); });
     endings_.emplace(pid, UnderWay{ending, for_uid, {asked}});
-    const bool by_mps = mps && check() == MaySignal::yes;  // MPS knows processes by their number alone
-    if (by_mps) ask_mps.emplace(pid, ending);
+    const bool by_mps =
+        !program.pipe_directory.empty() && check() == MaySignal::yes;  // MPS knows processes by their number alone
+    if (by_mps) ask_mps[program.pipe_directory].emplace(pid, ending);
     ending->start(by_mps);
   }
-  if (ask_mps.empty()) return asked;
-  std::vector<std::int32_t> pids;
-  for (const auto& [pid, ending] : ask_mps) pids.push_back(pid);
-  mps_.terminate({.program = mps_control_program(), .pipe_directory = mps_pipe_directory(), .socket = mps_socket_},
-                 std::move(pids), [asks = std::move(ask_mps)](std::int32_t pid, const MpsControl::Outcome& outcome) {
-                   if (const auto ending = asks.at(pid).lock()) ending->mps_answered(outcome);
-                 });
+  for (auto& [directory, endings] : ask_mps) {
+    std::vector<std::int32_t> pids;
+    for (const auto& [pid, ending] : endings) pids.push_back(pid);
+    mps_.terminate({.program = mps_control_program(), .pipe_directory = directory, .socket = mps_socket_},
+                   std::move(pids), [asks = std::move(endings)](std::int32_t pid, const MpsControl::Outcome& outcome) {
+                     if (const auto ending = asks.at(pid).lock()) ending->mps_answered(outcome);
+                   });
+  }
   return asked;
 }
 

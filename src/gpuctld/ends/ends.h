@@ -33,7 +33,8 @@ class Ends {
   struct Program {
     ClientIdentity identity;
     std::string slice;
-    ipc::UniqueFd pidfd;  ///< empty: its end cannot be seen, so nothing is sent to it
+    ipc::UniqueFd pidfd;         ///< empty: its end cannot be seen, so nothing is sent to it
+    std::string pipe_directory;  ///< of the MPS that it may be in; "": of none
   };
 
   /// `mps_socket`: MpsControl::Place::socket. `killed` is called after SIGKILL was sent to a process. Work that has to

@@ -1,41 +1,61 @@
-// MPS as gpuctld starts it: with libgpuslice inside, so that the server's turns can be set. It is started for the first
-// program that would join it, again if it ends, later each time, and ended when nobody has used it for a while. Where
-// somebody else's MPS serves it is left alone. It outlives the daemon, as the programs in it do; the next daemon then
-// uses it, and does not end it.
+// One MPS that gpuctld starts, in a pipe directory of its own, with libgpuslice inside, so that the server's turns can
+// be set. It is started for the first program that is to join it, again if it ends, later each time, and ended when no
+// process has used it for a while. It outlives the daemon, as the programs in it do; the next daemon takes it over.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gpuctld/host/child_program.h"
+#include "gpuctld/host/mps.h"
 
 namespace gpuctl::daemon {
 
 /// An MPS that nobody has used for so long is ended.
 inline constexpr std::chrono::seconds kMpsIdle{60};
-/// Between two tries to start it: twice as long each time, up to the latter.
+/// Between two tries to start it: twice as long each time, up to the latter. One that has lived for so long starts
+/// anew.
 inline constexpr std::chrono::milliseconds kMpsFirstPause{1000}, kMpsLongestPause{60'000};
 
 /// Everything is called on the thread that runs the io_context.
 class ManagedMps {
  public:
   using Log = std::function<void(const std::string& line)>;
-  /// `socket`: where the library inside finds the daemon.
-  ManagedMps(boost::asio::io_context& context, std::string socket, Log log, std::chrono::milliseconds idle = kMpsIdle)
-      : context_(context), timer_(context), socket_(std::move(socket)), log_(std::move(log)), idle_(idle) {}
+  struct Place {
+    std::string directory;  ///< its pipe directory, which is made
+    std::string socket;     ///< where the library inside finds the daemon
+    std::string whose;      ///< for people: " for slice ls"; "": of all that are not isolated
+  };
 
-  /// A program would join it. If it is being started, or is started now, `then` is called once that has ended, well or
-  /// not, unless forget() comes first, and true is returned. False: there is one, or none can be started now.
+  /// Takes over an MPS that runs there.
+  ManagedMps(boost::asio::io_context& context, Place place, Log log, std::chrono::milliseconds idle = kMpsIdle);
+
+  const std::string& directory() const { return place_.directory; }
+  /// Whether it runs.
+  bool active();
+
+  /// A program of this user would join it. If it is being started, or is started now, `then` is called once that has
+  /// ended, well or not, unless forget() comes first, and true is returned. False: it runs, or cannot be started now.
   bool wait(const void* who, std::function<void()> then);
   void forget(const void* who) { waiting_.erase(who); }
 
-  /// Whether programs are there that may be in it.
+  /// Whether it runs and serves this user: an MPS serves one user at a time, and lets others wait, unless its control
+  /// daemon was told to serve several. Then it is the user's, until nobody uses it.
+  bool admits(std::uint32_t uid);
+
+  /// Whether programs of slices are in it.
   void note_use(bool used);
+
+  /// Why it could not be started the last time; "": it could.
+  const std::string& trouble() const { return trouble_; }
 
   /// The daemon ends.
   void stop();
@@ -43,18 +63,28 @@ class ManagedMps {
  private:
   void start();
   void started(const Result<std::string>& output);
+  void serve();
   void look();
+  void answer();
+  void put_off();
+  void keep();
+  void ask(const std::string& command, std::function<void(const std::string& output)> next);
+  void end_unless_used();
+  void ask_clients(std::vector<std::int32_t> servers);
 
   boost::asio::io_context& context_;
-  boost::asio::steady_timer timer_;  ///< while it is ours
-  std::string socket_;
+  boost::asio::steady_timer timer_;  ///< while it runs
+  Place place_;
   Log log_;
   std::chrono::milliseconds idle_;
-  std::shared_ptr<ChildProgram> starts_, quits_;
+  MpsWatch watch_;
+  std::shared_ptr<ChildProgram> starts_, asks_;
   std::map<const void*, std::function<void()>> waiting_;
   std::chrono::milliseconds pause_{0};
-  std::chrono::steady_clock::time_point next_try_{}, used_{};
-  bool ours_ = false, in_use_ = false, stopped_ = false;
+  std::chrono::steady_clock::time_point next_try_{}, began_{}, used_{};
+  std::optional<std::uint32_t> user_;
+  std::string trouble_;
+  bool several_users_ = false, in_use_ = false, quits_ = false, stopped_ = false;
 };
 
 }  // namespace gpuctl::daemon

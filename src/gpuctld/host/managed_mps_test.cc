@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "gpuctld/host/mps.h"
@@ -25,37 +27,49 @@ class ManagedMpsTest : public testing::Test {
     std::filesystem::copy_file("/bin/sleep", directory_ + "/nvidia-cuda-mps-sleeps");
     std::ofstream(directory_ + "/nvidia-cuda-mps-control") << R"sh(#!/bin/sh
 cd "$CUDA_MPS_PIPE_DIRECTORY" || exit 9
-[ -e refuses ] && { echo no GPU; exit 1; }
+[ -e ../refuses ] && { echo no GPU; exit 1; }
 if [ "$1" = -d ]; then
-  echo "$GPUCTL_MPS_SERVER $LD_PRELOAD" > asked
-  ./nvidia-cuda-mps-sleeps 600 < /dev/null > /dev/null 2>&1 & echo $! > nvidia-cuda-mps-control.pid
-else
-  read -r verb; echo "$verb" >> commands; kill "$(cat nvidia-cuda-mps-control.pid)"
+  echo "$GPUCTL_MPS_SERVER $LD_PRELOAD $*" > ../asked
+  ../nvidia-cuda-mps-sleeps 600 < /dev/null > /dev/null 2>&1 & echo $! > nvidia-cuda-mps-control.pid
+  exit
 fi
+read -r verb more; echo "$verb $more" >> ../commands
+case $verb in
+  get_server_list) [ -e ../clients ] && echo 77 ;;
+  get_client_list) [ "$more" = 77 ] && cat ../clients ;;
+  quit) [ -e ../stays ] && { echo cannot; exit 1; }; kill "$(cat nvidia-cuda-mps-control.pid)" ;;
+esac
+exit 0
 )sh";
     ::chmod((directory_ + "/nvidia-cuda-mps-control").c_str(), 0755);
-    ::setenv("CUDA_MPS_PIPE_DIRECTORY", directory_.c_str(), 1);
     ::setenv("PATH", (directory_ + ":" + path_).c_str(), 1);
   }
   ~ManagedMpsTest() override {
-    mps_.stop();
+    mps().stop();
     end_mps();
-    ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
     ::setenv("PATH", path_.c_str(), 1);
     std::filesystem::remove_all(directory_);
   }
 
+  std::string place() const { return directory_ + "/mps"; }
+  ManagedMps& mps() {
+    if (!mps_) mps_.emplace(context_, ManagedMps::Place{place(), "/run/s", ""}, log(), 300ms);
+    return *mps_;
+  }
+  ManagedMps::Log log() {
+    return [this](const std::string& line) { log_.push_back(line); };
+  }
   std::string text_of(const std::string& name) {
     std::ifstream file(directory_ + "/" + name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void end_mps() {
-    if (const auto pid = mps_process_in(directory_, "/proc", ::geteuid())) ::kill(*pid, SIGKILL);
+    if (const auto pid = mps_process_in(place(), "/proc", ::geteuid())) ::kill(*pid, SIGKILL);
   }
   /// Asks for it, and returns whether an answer came.
   bool ask() {
     bool answered = false;
-    if (!mps_.wait(this, [&] { answered = true; })) return false;
+    if (!mps().wait(this, [&] { answered = true; })) return false;
     run_until([&] { return answered; });
     return answered;
   }
@@ -72,13 +86,13 @@ fi
   std::string directory_;
   boost::asio::io_context context_{1};
   std::vector<std::string> log_;
-  ManagedMps mps_{context_, "/run/s", [this](const std::string& line) { log_.push_back(line); }, 300ms};
+  std::optional<ManagedMps> mps_;
 };
 
 TEST_F(ManagedMpsTest, IsStartedForTheFirstProgramWithTheLibraryInside) {
-  mps_.note_use(true);
+  mps().note_use(true);
   EXPECT_TRUE(ask());
-  EXPECT_TRUE(mps_active());
+  EXPECT_TRUE(mps().active());
   EXPECT_EQ(log_, std::vector<std::string>{"started MPS, with libgpuslice inside"});
   EXPECT_TRUE(text_of("asked").starts_with("/run/s "));
   EXPECT_NE(text_of("asked").find("libgpuslice.so"), std::string::npos);
@@ -86,50 +100,101 @@ TEST_F(ManagedMpsTest, IsStartedForTheFirstProgramWithTheLibraryInside) {
 }
 
 TEST_F(ManagedMpsTest, IsEndedWhenNobodyUsesIt) {
-  mps_.note_use(true);
+  mps().note_use(true);
   ASSERT_TRUE(ask());
   context_.restart();
   context_.run_for(600ms);
-  EXPECT_TRUE(mps_active());
-  mps_.note_use(false);
+  EXPECT_TRUE(mps().active());
+  mps().note_use(false);
   run_until([this] { return log_.size() == 2; });
   EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
-  EXPECT_EQ(text_of("commands"), "quit\n");
-  EXPECT_TRUE(ask()) << "and started again for the next program";
+  EXPECT_EQ(text_of("commands"), "get_server_list \nquit \n");
+  mps().note_use(true);
+  EXPECT_TRUE(ask()) << "and started again for the next program, at once";
+  end_mps();
+  run_until([this] { return log_.size() == 4; });
+  EXPECT_EQ(log_.back(), "MPS has ended; it is started again for the next program") << "this time nobody ended it";
+}
+
+TEST_F(ManagedMpsTest, OthersThatUseItKeepIt) {
+  std::ofstream(directory_ + "/clients") << "4711\n";
+  ASSERT_TRUE(ask());
+  run_until([this] { return text_of("commands").ends_with("get_client_list 77\n"); });
+  EXPECT_EQ(text_of("commands"), "get_server_list \nget_client_list 77\n");
+  EXPECT_TRUE(mps().active());
+  std::filesystem::remove(directory_ + "/clients");
+  run_until([this] { return log_.size() == 2; });
+  EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
+}
+
+TEST_F(ManagedMpsTest, OneThatDoesNotEndIsAskedAgain) {
+  std::ofstream(directory_ + "/stays") << "";
+  ASSERT_TRUE(ask());
+  run_until([this] { return text_of("commands").ends_with("quit \nget_server_list \nquit \n"); });
+  EXPECT_TRUE(mps().active());
+  EXPECT_EQ(log_.size(), 1u);
+  std::filesystem::remove(directory_ + "/stays");
+  run_until([this] { return log_.size() == 2; });
+  EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
+}
+
+TEST_F(ManagedMpsTest, TheNextDaemonTakesItOver) {
+  mps().note_use(true);
+  ASSERT_TRUE(ask());
+  mps().stop();
+  ManagedMps next(context_, {place(), "/run/s", ""}, log(), 300ms);
+  EXPECT_TRUE(next.active());
+  EXPECT_FALSE(next.wait(&next, [] {}));
+  run_until([this] { return log_.size() == 2; });
+  EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
+}
+
+TEST_F(ManagedMpsTest, ItServesOneUserAtATimeUnlessItKnowsHowToServeMore) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  mps().note_use(true);
+  ASSERT_TRUE(ask());
+  EXPECT_TRUE(text_of("asked").ends_with(" -d\n")) << text_of("asked");
+  EXPECT_TRUE(mps().admits(7));
+  EXPECT_FALSE(mps().admits(8));
+  EXPECT_TRUE(mps().admits(7));
+}
+
+TEST_F(ManagedMpsTest, ItServesSeveralUsersWhereItKnowsHow) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  std::ofstream(directory_ + "/nvidia-cuda-mps-control", std::ios::app) << "# -multiuser-server\n";
+  mps().note_use(true);
+  ASSERT_TRUE(ask());
+  EXPECT_TRUE(text_of("asked").ends_with(" -d -multiuser-server\n")) << text_of("asked");
+}
+
+TEST_F(ManagedMpsTest, ADirectoryOfOthersIsNotUsed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  ASSERT_TRUE(std::filesystem::create_directory(place()));
+  ASSERT_EQ(::chown(place().c_str(), 7, 7), 0);
+  EXPECT_FALSE(ask());
+  EXPECT_NE(mps().trouble().find(place()), std::string::npos) << mps().trouble();
 }
 
 TEST_F(ManagedMpsTest, OneThatEndsByItselfIsStartedAgainLater) {
-  mps_.note_use(true);
+  mps().note_use(true);
   ASSERT_TRUE(ask());
   end_mps();
   run_until([this] { return log_.size() == 2; });
   EXPECT_EQ(log_.back(), "MPS has ended; it is started again for the next program");
   EXPECT_FALSE(ask()) << "not at once";
   run_until([this] { return ask(); });
-  EXPECT_TRUE(mps_active());
+  EXPECT_TRUE(mps().admits(::geteuid()));
+  EXPECT_TRUE(mps().active());
 }
 
 TEST_F(ManagedMpsTest, WhereItCannotBeStartedProgramsDoWithout) {
   std::ofstream(directory_ + "/refuses") << "";
   EXPECT_TRUE(ask()) << "the answer comes all the same";
-  EXPECT_FALSE(mps_active());
+  EXPECT_FALSE(mps().active());
   ASSERT_EQ(log_.size(), 1u);
   EXPECT_NE(log_[0].find("MPS was not started: "), std::string::npos) << log_[0];
   EXPECT_NE(log_[0].find("no GPU"), std::string::npos) << log_[0];
   EXPECT_FALSE(ask());
-}
-
-TEST_F(ManagedMpsTest, SomebodyElsesIsLeftAlone) {
-  ASSERT_TRUE(ask());
-  std::vector<std::string> said;
-  ManagedMps other(
-      context_, "/run/other", [&](const std::string& line) { said.push_back(line); }, 1ms);
-  EXPECT_FALSE(other.wait(&other, [] {}));
-  other.note_use(false);
-  mps_.note_use(true);
-  context_.restart();
-  context_.run_for(300ms);
-  EXPECT_TRUE(mps_active() && said.empty());
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ bool is_process_trusted(std::int32_t pid, const std::string& proc, uid_t own) {
   return users && is_trusted(users->real, own) && is_trusted(users->effective, own) && is_trusted(users->saved, own);
 }
 
+bool has_ended(int pidfd) {
+  pollfd ended{pidfd, POLLIN, 0};
+  return ::poll(&ended, 1, 0) != 0;
+}
+
 }  // namespace
 
 bool mps_active() {
@@ -33,8 +38,8 @@ std::string mps_pipe_directory() {
   return directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps";
 }
 
-bool is_mps_server(std::int32_t pid, const std::string& proc) {
-  const auto control = mps_process_in(mps_pipe_directory(), proc, ::geteuid());
+bool is_mps_server(std::int32_t pid, const std::string& pipe_directory, const std::string& proc) {
+  const auto control = mps_process_in(pipe_directory, proc, ::geteuid());
   std::ifstream status(proc + "/" + std::to_string(pid) + "/status");
   for (std::string line; control && std::getline(status, line);)
     if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5) == *control;
@@ -49,6 +54,20 @@ std::string mps_control_program() {
     if (directory.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
   }
   return "/usr/bin/nvidia-cuda-mps-control";
+}
+
+bool serves_several_users(const std::string& control_program) {
+  if (::geteuid() != 0) return false;
+  std::ifstream file(control_program, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.find(kSeveralUsers + 1) != text.npos;  // its name may stand there without the dash
+}
+
+bool was_started_with(std::int32_t pid, const std::string& argument, const std::string& proc) {
+  std::ifstream file(proc + "/" + std::to_string(pid) + "/cmdline", std::ios::binary);
+  for (std::string one; std::getline(file, one, '\0');)
+    if (one == argument) return true;
+  return false;
 }
 
 std::optional<std::int32_t> mps_process_in(const std::string& pipe_directory, const std::string& proc, uid_t own) {
@@ -66,12 +85,12 @@ std::optional<std::int32_t> mps_process_in(const std::string& pipe_directory, co
 }
 
 bool MpsWatch::active(const std::string& pipe_directory) {
-  pollfd ended{process_.get(), POLLIN, 0};
-  if (process_ && found_in_ == pipe_directory && ::poll(&ended, 1, 0) == 0) return true;
+  if (process_ && found_in_ == pipe_directory && !has_ended(process_.get())) return true;
   process_.reset();
   const auto pid = mps_process_in(pipe_directory, proc_, own_);
   if (!pid) return false;
   ipc::UniqueFd process = open_pidfd(*pid);
+  if (process && has_ended(process.get())) return false;  // nobody has asked for its exit status yet
   // The pidfd is that process's if the number was so before and after it was opened.
   if (mps_process_in(pipe_directory, proc_, own_) == pid) process_ = std::move(process);
   found_in_ = pipe_directory;

@@ -18,11 +18,19 @@ bool mps_active();
 /// $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps.
 std::string mps_pipe_directory();
 
-/// Whether the process was started by that control daemon, which starts MPS servers and nothing else.
-bool is_mps_server(std::int32_t pid, const std::string& proc = "/proc");
+/// Whether the process was started by the control daemon of that pipe directory, which starts MPS servers and nothing
+/// else.
+bool is_mps_server(std::int32_t pid, const std::string& pipe_directory, const std::string& proc = "/proc");
 
 /// nvidia-cuda-mps-control, MPS's control program: the one in PATH, else the one in /usr/bin.
 std::string mps_control_program();
+
+/// For the control daemon: its server serves several users at a time. Newer ones know it, and root alone may say it.
+inline constexpr char kSeveralUsers[] = "-multiuser-server";
+/// Whether this control program knows that, and this process may say it.
+bool serves_several_users(const std::string& control_program);
+/// Whether the process got that argument when it was started.
+bool was_started_with(std::int32_t pid, const std::string& argument, const std::string& proc = "/proc");
 
 /// The control daemon's process, as mps_active() finds it, of a given pipe directory. `proc` is where processes are
 /// looked up, `own` this process's user.

@@ -101,7 +101,7 @@ std::optional<Ends::Program> Attached::program_of(const Client& client) const {
   for (const auto& [session, member] : members_) {
     if (&member->client != &client) continue;
     const int pidfd = member->exit.is_open() ? ::fcntl(member->exit.native_handle(), F_DUPFD_CLOEXEC, 0) : -1;
-    return Ends::Program{client.identity(), client.slice(), ipc::UniqueFd(pidfd)};
+    return Ends::Program{client.identity(), client.slice(), ipc::UniqueFd(pidfd), {}};
   }
   return std::nullopt;
 }

@@ -90,15 +90,18 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
                 {.woken = [this](std::uint32_t uid, const auto& drain) { return on_kick(uid, drain); },
                  .rests = [this] { arm_tick(); }}),
       queues_(context),
-      mps_(context, options_.socket, log_),
+      mps_(context, {options_.mps_directory, options_.socket}, log_),
       ends_(
           context, options_.mps_control_socket,
           [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },
           [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
       telling_(context),
-      mps_there_(mps_active()),
-      started_ns_(now_ns()) {}
+      started_ns_(now_ns()) {
+  if (const bool time_sliced = look_at_mps(); time_sliced != scheduler_.time_sliced())
+    scheduler_.set_time_sliced(time_sliced, now_ns());
+  mps_there_ = mps_.serves();
+}
 
 /// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.
 DaemonOptions Manager::with_storm(DaemonOptions daemon) const {
@@ -152,15 +155,26 @@ void Manager::stop() {
 }
 
 void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by) {
-  const bool time_sliced = !mps_active();  // which takes time; a decision counts from when it is begun
+  const bool time_sliced = look_at_mps();  // which takes time; a decision counts from when it is begun
   const sched::Slices before = scheduler_.tree().slices();
   scheduler_.set_all(std::move(tree), daemon, time_sliced, now_ns());
+  look_at_mps();
   const auto exists = [this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; };
   ends_.faults().keep(exists);
   ends_.ended().keep(exists);
   arm_tick();
   kept_.save_slices();
   tell_changes(before, by);
+}
+
+/// MPS may start and stop, which matters to programs that start afterwards. So their arrival makes the daemon look.
+/// Whether programs take turns that are not isolated.
+bool Manager::look_at_mps() {
+  const MpsChoice choice = scheduler_.options().mps;
+  const bool needed = std::ranges::any_of(scheduler_.devices(), &Gpu::needs_mps);
+  mps_.manage(choice == MpsChoice::manage || (choice == MpsChoice::unset && needed));
+  scheduler_.share_by(mps_.ours() ? kSharedMps : "");
+  return !mps_.serves();
 }
 
 void Manager::on_freed() {
@@ -196,6 +210,7 @@ void Manager::on_closed(Session& session) {
   if (!attached_.leave(session, now_ns())) return;
   on_freed();
   if (left) happened(*left, who(*left) + " left slice " + left->slice + ": " + left->text);
+  note_mps_use();
 }
 
 void Manager::on_refused(std::uint32_t uid) {
@@ -211,9 +226,14 @@ void Manager::log_of(std::uint32_t uid, const std::string& line, const ipc::Even
 }
 
 void Manager::arm_tick() {
-  servers_.write(scheduler_.server_us(), now_ns());
-  mps_.note_use(!attached_.empty());
+  servers_.write(kSharedMps, scheduler_.server_us(), now_ns());
   if (!attached_.empty()) ticker_.arm(attached_.any_rests());
+}
+
+void Manager::note_mps_use() {
+  std::set<std::string> used;
+  for (const Client& client : scheduler_.clients()) used.insert(client.mps);
+  mps_.note_use(used);
 }
 
 void Manager::tick() {
@@ -234,6 +254,7 @@ void Manager::handle_disobedience(const Client& client) {
   happened(killed, line + ": it is stopped");
   auto program = attached_.program_of(client);
   if (!program) return;
+  program->pipe_directory = pipe_directory_of(client);
   std::vector<Ends::Program> programs;
   programs.push_back(std::move(*program));
   // Nobody is told. It is the program's own user whose budget of lines that takes.

@@ -17,7 +17,7 @@
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
-#include "gpuctld/host/managed_mps.h"
+#include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/attached.h"
 #include "gpuctld/manager/event_log.h"
 #include "gpuctld/manager/mps_servers.h"
@@ -36,6 +36,7 @@ struct ManagerOptions {
   bool config_required = false;
   std::string probe_socket;                  ///< SearchOptions::probe_socket
   std::string socket;                        ///< its own, for the library in an MPS that it starts
+  std::string mps_directory;                 ///< MpsPlaces::Settings::directory
   std::string mps_control_socket;            ///< MpsControl::Place::socket
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off
@@ -81,6 +82,7 @@ class Manager {
   std::size_t clients_of(std::uint32_t uid) const;
   std::pair<std::size_t, std::size_t> kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
+  void note_mps_use();
   void tick();
   void handle_disobedience(const Client& client);
   void on_freed();
@@ -120,6 +122,9 @@ class Manager {
   Answer monitor(Session& session, ipc::Fields& fields);
   Answer get_mps_percentage(Session& session, ipc::Fields& fields);
   bool is_isolated(const std::string& slice) const;
+  std::string mps_of(const std::string& slice) const;
+  bool look_at_mps();
+  std::string pipe_directory_of(const Client& client);
   Answer mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues);
   Answer attach(Session& session, ipc::Fields& fields);
   std::optional<std::uint32_t> promise_queues(Session& session, std::size_t slice, std::int64_t own,
@@ -136,7 +141,8 @@ class Manager {
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
   std::optional<std::string> why_not_isolated() const;
-  std::optional<std::string> about_server_turns() const;
+  std::optional<std::string> about_server_turns();
+  std::vector<std::string> about_mps();
   Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
   Answer checked(const sched::SliceTree& tree, const std::string& path) const;
   std::vector<ipc::SliceDifference> differences(const sched::SliceTree& tree) const;
@@ -146,7 +152,7 @@ class Manager {
                             const std::vector<Scheduler::SliceUse>& use) const;
   std::vector<ipc::Slice> describe_slices() const;
   std::vector<ipc::Client> describe_clients(const std::string* slice, const sched::Caller& viewer) const;
-  std::vector<ipc::Device> describe_devices() const;
+  std::vector<ipc::Device> describe_devices();
   bool may_look_into(std::uint32_t uid, const std::string& slice, const sched::Caller& viewer) const;
   ipc::Client describe_client(const Client& client, const sched::Caller& viewer) const;
   Result<std::vector<int>> match_devices(const std::vector<std::string>& uuids) const;
@@ -161,7 +167,7 @@ class Manager {
   Attached attached_;
   PromisedQueues queues_;
   MpsServers servers_;
-  ManagedMps mps_;
+  MpsPlaces mps_;
   Ends ends_;
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   Ticker ticker_;

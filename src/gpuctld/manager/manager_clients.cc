@@ -128,7 +128,8 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto answer_later = [this, &session, slice, own_queues] {
     session.finish(mps_start(session, slice, own_queues));
   };
-  if (scheduler_.options().manage_mps && !is_isolated(slice) && mps_.wait(&session, answer_later)) {
+  if (scheduler_.tree().find(slice) != nullptr && !is_isolated(slice) &&
+      mps_.wait(mps_of(slice), slice, &session, answer_later)) {
     Answer answer;
     answer.later = true;
     return answer;
@@ -145,6 +146,17 @@ bool Manager::is_isolated(const std::string& slice) const {
          std::ranges::none_of(scheduler_.devices(), &Gpu::exclusive);
 }
 
+/// Which MPS of the daemon's own a program joins that starts in the slice now.
+std::string Manager::mps_of(const std::string&) const {
+  return kSharedMps;
+}
+
+/// Of the MPS that the program may be in; "": of none.
+std::string Manager::pipe_directory_of(const Client& client) {
+  if (!client.mps.empty()) return mps_.runs(client.mps) ? mps_.directory_of(client.mps) : "";
+  return !client.isolated && !mps_.ours() && mps_active() ? mps_pipe_directory() : "";
+}
+
 /// With what a program starts in the slice.
 Answer Manager::mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues) {
   const auto& slices = scheduler_.tree().slices();
@@ -152,7 +164,10 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
   const DaemonOptions& daemon = scheduler_.options();
-  const bool mps = mps_active() || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
+  const std::optional<std::string> offered =
+      is_isolated(slice) ? std::nullopt : mps_.offered(mps_of(slice), session.peer().uid);
+  const bool joins = offered || (!mps_.ours() && mps_active());
+  const bool mps = joins || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
   // limits programs to whole SMs, so where they are to share each SM it is not asked to.
@@ -167,15 +182,17 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
     return answer;
   }
   Answer answer = success({{"hundredths", or_null(hundredths)}});
-  if (own_queues) answer.reply.parameters["queues"] = or_null(promise_queues(session, index, *own_queues, hundredths));
+  if (own_queues)
+    answer.reply.parameters["queues"] =
+        or_null(joins ? promise_queues(session, index, *own_queues, hundredths) : std::nullopt);
+  if (offered) answer.reply.parameters["pipe_directory"] = *offered;
   return answer;
 }
 
 /// How many hardware queues a program may have that starts in the slice; `own`: how many it makes of itself, 0: it asks
-/// for no number. None without MPS, where nothing is shared.
+/// for no number. It joins an MPS.
 std::optional<std::uint32_t> Manager::promise_queues(Session& session, std::size_t slice, std::int64_t own,
                                                      std::optional<std::uint32_t> hundredths) {
-  if (!mps_active()) return std::nullopt;
   const bool exempt = budgets_.exempt(session.peer().uid);
   if (own == 0) return queues_.promise(session, exempt, scheduler_.would_need_form(slice, hundredths, false));
   queues_.note(session, exempt, static_cast<std::uint32_t>(own));
@@ -192,6 +209,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const auto queues = fields.maybe_integer("queues", 1, kMostQueues);
   const auto said = fields.maybe_text("command");
   const bool isolated = fields.maybe_boolean("isolated").value_or(false);
+  const auto pipe_directory = fields.maybe_text("pipe_directory");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   if (!mps_sms.empty() && mps_sms.size() != uuids.size())
@@ -215,6 +233,8 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
   // Who comes back may be of a slice that was isolated when the program started.
   if (client) client->isolated = isolated && (resumed || is_isolated(slice));
+  if (client && pipe_directory) client->mps = mps_.name_in(*pipe_directory);
+  if (client) client->keeps_mps = pipe_directory && client->mps.empty();
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
                            {"stub_bytes", ipc::kStubBytes},
@@ -228,13 +248,13 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }
 
-  // MPS may start and stop, which matters to programs that start afterwards. So their arrival makes the daemon look.
-  const bool time_sliced = !mps_active();
+  const bool time_sliced = look_at_mps();
   Client& added = kept_.attach(std::move(*client), time_sliced, now_ns());
   session.trust_as_client();
   // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
   // the version of a library, has none.
-  if (queues || (version && !time_sliced && !isolated && !queues_.has(session)))
+  const bool shares = !time_sliced && !scheduler_.is_apart(added);
+  if (queues || (version && shares && !queues_.has(session)))
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
   answer.reply.parameters["in_force"] = added.in_force();
@@ -245,6 +265,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     happened(joined, line);
   else if (is_news)
     log_of(peer.uid, line);
+  note_mps_use();
   arm_tick();
   return answer;
 }
@@ -297,7 +318,8 @@ Answer Manager::serve_mps(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const Peer& peer = session.peer();
-  if (!is_mps_server(peer.pid)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  const std::string mps = mps_.served_by(peer.pid);
+  if (mps.empty()) return refuse_own("PermissionDenied", {{"path", "/"}});
   if (version != ipc::stub_version()) return refuse_version(session, version);
   std::vector<int> devices(std::min<std::size_t>(scheduler_.devices().size(), ipc::kMaxDevices));
   std::iota(devices.begin(), devices.end(), 0);
@@ -306,7 +328,7 @@ Answer Manager::serve_mps(Session& session, ipc::Fields& fields) {
   if (page) answer.fds.emplace_back(::dup(page->memfd()));
   if (answer.fds.empty() || !answer.fds.front())
     return invalid("stub_version", "gpuctld is out of file descriptors or memory");
-  servers_.add(session, std::move(*page));
+  servers_.add(session, mps, std::move(*page));
   session.trust_as_client();
   log_of(peer.uid, "the MPS server " + std::to_string(peer.pid) + " takes the length of its turns from here");
   arm_tick();
@@ -407,6 +429,7 @@ bool Manager::may_look_into(std::uint32_t uid, const std::string& slice, const s
 /// Names its devices by the driver's index, whichever of them are managed.
 ipc::Client Manager::describe_client(const Client& client, const sched::Caller& viewer) const {
   ipc::Client result = client.describe(job_state(client));
+  result.isolated = scheduler_.is_apart(client);
   if (!may_look_into(client.identity().uid, client.slice(), viewer)) result.command.clear();
   for (ipc::ClientUsage& usage : result.usage)
     usage.device = scheduler_.devices()[static_cast<std::size_t>(usage.device)].index;

@@ -49,6 +49,7 @@ Answer Manager::kill(Session& session, ipc::Fields& fields) {
     const ipc::Event killed = event_of("killed", member->client, how);
     happened(killed, who_in_slice(killed) + " is ended " + how, who.uid);
     programs.push_back(*attached_.program_of(member->client));
+    programs.back().pipe_directory = pipe_directory_of(member->client);
   }
   const auto tell = [asker = session.weak_from_this()](std::vector<ipc::EndedClient> ended) {
     if (const auto waiting = asker.lock()) waiting->finish(success({{"clients", ipc::to_json(ended)}}));
@@ -88,7 +89,7 @@ Answer Manager::report_fault(Session& session, ipc::Fields& fields) {
                                                .error = error,
                                                .name = std::move(name),
                                                .time_us = epoch_us(),
-                                               .shares_faults = gpu.needs_mps() && mps_active(),
+                                               .shares_faults = gpu.needs_mps() && !pipe_directory_of(client).empty(),
                                                .of_process = member->faults++});
   if (!line.empty()) happened(std::move(event), line);
   return success();

@@ -151,7 +151,7 @@ void Manager::look_around(std::uint64_t now_ns) {
   targets_met_ = std::move(met);
 
   if (std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps)) return;
-  const bool there = mps_active();
+  const bool there = mps_.serves();
   if (mps_there_ != there)
     happened({.kind = there ? "mps-came" : "mps-went", .slice = {}, .command = {}, .text = {}},
              there ? "MPS has come: programs that start now run side by side" : "MPS is gone");

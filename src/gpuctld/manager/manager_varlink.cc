@@ -47,7 +47,7 @@ bool only_answers(std::string_view method) {
 const char* turns(ipc::TimeSlice found) {
   switch (found) {
     case ipc::TimeSlice::in_force:
-      return "by the slices' priorities, reserves and weights; the driver does that here";
+      return "by the slices' priorities, reserves and weights, as gpuctld has set it";
     case ipc::TimeSlice::refused:
       return "as the driver has it; it refused to be told by programs";
     case ipc::TimeSlice::no_groups:
@@ -219,13 +219,40 @@ std::optional<std::string> Manager::why_not_isolated() const {
 }
 
 /// Who says how long the turns of the MPS server last beside isolated programs. Empty where there are none.
-std::optional<std::string> Manager::about_server_turns() const {
+std::optional<std::string> Manager::about_server_turns() {
   const bool asked = std::ranges::any_of(scheduler_.server_us(), [](std::uint32_t us) { return us != 0; });
-  if (!asked || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps)) return std::nullopt;
+  const bool none = std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps) && !servers_.any(kSharedMps);
+  if (!asked || none) return std::nullopt;
   const std::string what = "turns of the MPS server beside isolated programs: ";
-  if (servers_.empty())
-    return what + "as long as the driver has it, since gpuctld did not start this MPS (manage_mps of [lab])";
-  return what + turns(servers_.work());
+  if (!servers_.any(kSharedMps))
+    return what + "as long as the driver has it, since " +
+           (mps_.ours() ? "the library in its server has not asked" : "somebody else started this MPS");
+  return what + turns(servers_.work(kSharedMps));
+}
+
+/// Where programs run side by side by MPS alone: who has it, and what does not go.
+std::vector<std::string> Manager::about_mps() {
+  if (std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps) && !mps_.manages()) return {};
+  std::vector<std::string> lines;
+  if (mps_.ours()) {
+    lines.push_back("MPS is in " + mps_.directory_of(kSharedMps) +
+                    ": gpuctld started it, and leads programs of slices there");
+  } else if (mps_active()) {
+    if (mps_.manages())
+      lines.push_back("MPS is in " + mps_pipe_directory() +
+                      ": somebody else started it, so gpuctld starts none, and does not set how long its turns last");
+  } else {
+    const std::string trouble = mps_.trouble();
+    if (mps_.manages() && trouble.empty())
+      lines.push_back("MPS is started for the first program of a slice, with which others then run side by side");
+    else
+      lines.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side" +
+                      (mps_.manages() ? "; " + trouble : ""));
+    lines.push_back(std::string("how long a turn lasts, whatever the kernel: ") +
+                    (scheduler_.options().time_slices ? turns(scheduler_.time_slices_work())
+                                                      : "as the driver has it (time_slices = false in gpuctl.toml)"));
+  }
+  return lines;
 }
 
 /// Limits of the slice that no GPU reaches.
@@ -279,15 +306,10 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   for (std::string& problem : kept_.problems()) status.notes.push_back(std::move(problem));
   for (std::string& line : scheduler_.unfit_reserves()) status.notes.push_back(std::move(line));
   for (std::string& line : scheduler_.isolation_lags()) status.notes.push_back(std::move(line));
+  for (std::string& line : scheduler_.left_out_of_mps()) status.notes.push_back(std::move(line));
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
-  if (std::any_of(status.devices.begin(), status.devices.end(),
-                  [](const auto& d) { return d.mode == "time-sliced"; })) {
-    status.notes.push_back("MPS is not active: programs take turns on the whole GPU and do not run side by side");
-    status.notes.push_back(std::string("how long a turn lasts, whatever the kernel: ") +
-                           (scheduler_.options().time_slices
-                                ? turns(scheduler_.time_slices_work())
-                                : "as the driver has it (time_slices = false in gpuctl.toml)"));
-  }
+  for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
+  if (mps_.ours()) status.mps_directory = mps_.directory_of(kSharedMps);
   if (const auto line = about_server_turns()) status.notes.push_back(*line);
   if (options_.evict_storm.count() > 0)
     status.notes.push_back("testing: every grant is replaced by a random one each " +
@@ -338,9 +360,9 @@ std::vector<ipc::Slice> Manager::describe_slices() const {
   return result;
 }
 
-std::vector<ipc::Device> Manager::describe_devices() const {
+std::vector<ipc::Device> Manager::describe_devices() {
   std::vector<ipc::Device> result;
-  const bool mps = mps_active();
+  const bool mps = mps_.serves();
   for (const Gpu& gpu : scheduler_.devices()) {
     ipc::Device device;
     device.index = gpu.index;

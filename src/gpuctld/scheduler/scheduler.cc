@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/plural.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/grants/time_slices.h"
 #include "sched/effective/fit_reserves.h"
@@ -207,11 +208,11 @@ std::vector<ipc::PriorityBand> Scheduler::bands() const {
   std::vector<sched::NodeInput> nodes = nodes_;
   const std::vector<std::int32_t> raised = sched::raise_levels(nodes, levels_above());
   for (const Client& client : clients_)
-    if (!client.isolated) clients.push_back({client.node, priority_of(client) + raised[client.node]});
+    if (!is_apart(client)) clients.push_back({client.node, priority_of(client) + raised[client.node]});
   const std::vector<sched::LevelRange> levels = sched::levels_of(nodes, clients);
   std::vector<ipc::PriorityBand> bands;
   for (auto next = levels.begin(); const Client& client : clients_)
-    bands.push_back(client.isolated ? ipc::PriorityBand{} : band_of(*next++));
+    bands.push_back(is_apart(client) ? ipc::PriorityBand{} : band_of(*next++));
   return bands;
 }
 
@@ -248,10 +249,10 @@ void Scheduler::gather_members() {
   }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     std::ranges::stable_partition(members[device],
-                                  [](const DeviceGrants::Member& member) { return !member.client->isolated; });
+                                  [&](const DeviceGrants::Member& member) { return !is_apart(*member.client); });
     add_time_slices(device, members[device]);
-    const auto first = std::ranges::find_if(members[device],
-                                            [](const DeviceGrants::Member& member) { return member.client->isolated; });
+    const auto first = std::ranges::find_if(
+        members[device], [&](const DeviceGrants::Member& member) { return is_apart(*member.client); });
     for (auto member = first; member != members[device].end(); ++member)
       member->client->slots()[member->slot].sm.reset();
     isolated_[device].renew({first, members[device].end()}, {.time_sliced = true, .options = &options_});
@@ -286,7 +287,7 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
   server_us_[device] = 0;
   const bool all_take_turns = time_sliced_ && devices_[device].needs_mps();
   const bool any =
-      all_take_turns || std::ranges::any_of(members, [](const auto& member) { return member.client->isolated; });
+      all_take_turns || std::ranges::any_of(members, [&](const auto& member) { return is_apart(*member.client); });
   if (!options_.time_slices || !any) return;
   std::vector<TimeShare> programs;
   const auto longest = sched::longest_turns(nodes_, controls_[device].slices());
@@ -294,7 +295,7 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
     programs.push_back({.node = member.client->node,
                         .priority = member.terms.priority,
                         .often = member.client->slots()[member.slot].often,
-                        .in_server = !all_take_turns && !member.client->isolated,
+                        .in_server = !all_take_turns && !is_apart(*member.client),
                         .longest = longest[member.client->node]});
   const std::vector<std::uint32_t> slices =
       time_slices(nodes_, programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
@@ -320,8 +321,8 @@ void Scheduler::read_latencies(Client& client, std::uint64_t now_ns, bool at_onc
 
 /// True if a client began or ceased to launch often where that decides about time slices.
 bool Scheduler::mark_often() {
-  const bool isolated = std::ranges::any_of(clients_, &Client::isolated);
-  if ((!time_sliced_ && !isolated) || !options_.time_slices) return false;
+  const bool apart = std::ranges::any_of(clients_, [&](const Client& client) { return is_apart(client); });
+  if ((!time_sliced_ && !apart) || !options_.time_slices) return false;
   bool changed = false;
   for (Client& client : clients_)
     for (Client::Slot& slot : client.slots()) {
@@ -466,12 +467,27 @@ std::vector<std::string> Scheduler::isolation_lags(std::string_view slice) const
   return lines;
 }
 
+std::vector<std::string> Scheduler::left_out_of_mps() const {
+  std::map<std::string, std::size_t> by_users, late;
+  for (const Client& client : clients_)
+    if (!client.isolated && is_apart(client)) ++(client.keeps_mps ? by_users : late)[client.slice()];
+  std::vector<std::string> lines;
+  const auto say = [&](const std::map<std::string, std::size_t>& found, const std::string& why) {
+    for (const auto& [path, programs] : found)
+      lines.push_back("slice " + path + ": " + plural(static_cast<std::int64_t>(programs), "program") +
+                      " of it outside of gpuctld's MPS, by turns with those in it, " + why);
+  };
+  say(by_users, "as CUDA_MPS_PIPE_DIRECTORY was set");
+  say(late, "as it did not run or served another user when they started");
+  return lines;
+}
+
 std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   std::vector<SliceUse> use(nodes_.size());
   std::vector<bool> isolated(nodes_.size());  // it, or a slice below it, has an isolated client
   for (const Client& client : clients_) {
     ++use[client.node].clients;
-    if (client.isolated) sched::each_up_to_root(nodes_, client.node, [&](std::size_t n) { isolated[n] = true; });
+    if (is_apart(client)) sched::each_up_to_root(nodes_, client.node, [&](std::size_t n) { isolated[n] = true; });
   }
   const auto add = [&](const DeviceGrants& grants, bool all) {
     for (std::size_t i = 0; i < use.size(); ++i) {

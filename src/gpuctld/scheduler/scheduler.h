@@ -63,6 +63,14 @@ class Scheduler {
   }
   void set_time_sliced(bool time_sliced, std::uint64_t now_ns) { set_all(tree_, options_, time_sliced, now_ns); }
 
+  /// Which MPS of the daemon's own the programs share that are not isolated: others are apart then. "": none of those.
+  /// From the next decision on.
+  void share_by(std::string mps) { shared_mps_ = std::move(mps); }
+  /// Whether the client shares no context with programs of slices that are not isolated.
+  bool is_apart(const Client& client) const {
+    return client.isolated || (!shared_mps_.empty() && client.mps != shared_mps_ && !client.stands_in);
+  }
+
   /// Adds the client and grants it something, by what holds now. It stays until remove(). Its slice exists.
   Client& add(Client client, bool time_sliced, std::uint64_t now_ns);
   Client& add(Client client, std::uint64_t now_ns) { return add(std::move(client), time_sliced_, now_ns); }
@@ -182,6 +190,8 @@ class Scheduler {
 
   /// For which part of the time programs in each slice and below it waited for SMs. In the order of tree().slices().
   const std::vector<sched::Pressure>& pressure() const { return pressure_; }
+  /// A line for each slice with programs that are not in the MPS of the others (share_by()), though they might be.
+  std::vector<std::string> left_out_of_mps() const;
 
   /// Whether any client has work, and gives signs of life.
   bool busy() const;
@@ -232,7 +242,7 @@ class Scheduler {
   }
   /// Whether the client is never on the device together with others.
   bool takes_turns(const Client& client, std::size_t device) const {
-    return client.isolated || grants_[device].time_sliced();
+    return is_apart(client) || grants_[device].time_sliced();
   }
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members);
   void rebuild_queues(std::uint64_t now_ns);
@@ -302,6 +312,7 @@ class Scheduler {
   std::vector<ipc::Record> records_;                     ///< scratch
   DaemonOptions options_;
   bool time_sliced_ = false;
+  std::string shared_mps_;
   std::vector<std::uint32_t> server_us_;  ///< by device: MpsServers are to have turns so long (Grant::time_slice_us)
   std::function<bool(std::uint64_t now_ns)> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone

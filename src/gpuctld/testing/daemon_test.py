@@ -139,7 +139,7 @@ class DaemonTest(DaemonTestCase):
         batch.say_time_slice(1, 1, 5)
         usage = self.call("GetSlice", path="batch")["parameters"]["clients"][0]["usage"][0]
         self.assertEqual((usage["time_slice"], usage["time_slice_us"], usage["channel_groups"]), ("in force", 1, 5))
-        self.assertIn("the driver does that here", self.note_about_turns())
+        self.assertIn("as gpuctld has set it", self.note_about_turns())
         self.call("SetSlice", path="batch", settings={"priority": 11})
         self.assertEqual((ls.time_slice(), batch.time_slice()), (1, DRIVERS_TIME_SLICE))
         ls.close()

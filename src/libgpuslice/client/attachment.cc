@@ -48,6 +48,7 @@ ipc::Call attach_call(const Introduction& of, bool resumed) {
                                 {"stub_version", ipc::stub_version()}}};
   if (!of.mps_sms.empty()) call.parameters["mps_sms"] = boost::json::array(of.mps_sms.begin(), of.mps_sms.end());
   if (of.isolated) call.parameters["isolated"] = true;
+  if (!of.pipe_directory.empty()) call.parameters["pipe_directory"] = ipc::to_utf8(of.pipe_directory);
   if (of.queues != 0) call.parameters["queues"] = of.queues;
   if (!of.command.empty()) call.parameters["command"] = of.command;
   return call;

@@ -26,9 +26,10 @@ struct Introduction {
   std::string slice;    ///< empty: the one that the daemon chooses
   std::string command;  ///< its command line, to be shown; empty: the daemon shows its name
   std::vector<std::string> device_uuids;
-  std::vector<int> mps_sms;  ///< on how many SMs of each device MPS keeps it; empty: MPS was not asked to
-  bool isolated = false;     ///< it has joined no MPS, as gpuctld said
-  unsigned queues = 0;       ///< hardware queues, as gpuctld said or as the program asks for; 0: not under MPS
+  std::vector<int> mps_sms;    ///< on how many SMs of each device MPS keeps it; empty: MPS was not asked to
+  bool isolated = false;       ///< it shares no context with programs of other slices, as gpuctld said
+  std::string pipe_directory;  ///< where it looked for MPS, where gpuctld had an MPS for it; empty: gpuctld had none
+  unsigned queues = 0;         ///< hardware queues, as gpuctld said or as the program asks for; 0: not under MPS
 };
 
 /// The command line of this process, arguments separated by spaces, as much of it as the daemon shows.

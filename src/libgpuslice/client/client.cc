@@ -80,6 +80,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (refuses(*reply, "mps_sms")) introduction_.mps_sms.clear();
   if (refuses(*reply, "queues")) introduction_.queues = 0;
   if (refuses(*reply, "isolated")) introduction_.isolated = false;
+  if (refuses(*reply, "pipe_directory")) introduction_.pipe_directory.clear();
   if (refuses(*reply, "command")) introduction_.command.clear();
   Result<Attachment> attachment = read_attachment(*reply, opened->take_fds(), introduction_.slice);
   if (!attachment) return attachment.error();
@@ -125,8 +126,9 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   ipc::Fields fields(reply->parameters);
   const auto hundredths = fields.maybe_integer("hundredths", 1, 10000), queues = fields.maybe_integer("queues", 1, 32);
   const bool isolated = fields.maybe_boolean("isolated").value_or(false);
+  const auto directory = fields.maybe_text("pipe_directory");
   if (!fields.ok()) return {};
-  const MpsStart start{.hundredths = hundredths, .queues = queues, .isolated = isolated};
+  const MpsStart start{.hundredths = hundredths, .queues = queues, .isolated = isolated, .pipe_directory = directory};
   if (!queues) return start;
   introduction_.queues = *start.queues;
   opened->take_fds();
@@ -144,6 +146,11 @@ std::optional<ipc::Connection> Client::take_asked_locked() {
 void Client::set_isolated() {
   std::lock_guard lock(mutex_);
   introduction_.isolated = true;
+}
+
+void Client::set_pipe_directory(std::string directory) {
+  std::lock_guard lock(mutex_);
+  introduction_.pipe_directory = std::move(directory);
 }
 
 void Client::keep_no_promise() {

@@ -37,9 +37,10 @@ class Client {
 
   /// With what a program starts under MPS that starts now in the slice (GetMpsPercentage).
   struct MpsStart {
-    std::optional<unsigned> hundredths;  ///< the percentage of the SMs to which MPS is to keep it; none: to none
-    std::optional<unsigned> queues;      ///< how many hardware queues it may have; none: there is no MPS
-    bool isolated = false;               ///< it is to join no MPS
+    std::optional<unsigned> hundredths;         ///< the percentage of the SMs to which MPS is to keep it; none: to none
+    std::optional<unsigned> queues;             ///< how many hardware queues it may have; none: there is no MPS
+    bool isolated = false;                      ///< it is to share no context with programs of other slices
+    std::optional<std::string> pipe_directory;  ///< of the MPS that it is to join; none: where it would by itself look
   };
   /// Asks the daemon; without an answer all is none. Before start(). Waits for kLongestAnswer at most. `own_queues`:
   /// for how many the program asks by itself; 0: for none. The queues are the program's until it is no client any more,
@@ -49,8 +50,10 @@ class Client {
   void keep_no_promise();
   static constexpr std::chrono::milliseconds kLongestAnswer{200};
 
-  /// Before start(): the program has joined no MPS, as the daemon wanted.
+  /// Before start(): the program shares no context with programs of other slices, as the daemon wanted.
   void set_isolated();
+  /// Before start(): where the program looked for MPS, if the daemon had one for it.
+  void set_pipe_directory(std::string directory);
 
   /// Called once the driver is initialised, with the uuids of the devices the program sees, in its order. `mps_sms`: on
   /// how many SMs of each MPS keeps it; empty: MPS was not asked to. Tries to attach at once (so that the first launch

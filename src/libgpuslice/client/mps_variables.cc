@@ -16,7 +16,7 @@ namespace gpuslice {
 
 namespace {
 
-std::atomic<bool> g_asked{false}, g_keeps{false}, g_isolated{false};
+std::atomic<bool> g_asked{false}, g_keeps{false}, g_isolated{false}, g_led{false};
 
 /// Nobody can make anything there. "If the connection attempt fails, the program continues to run as it
 /// normally would without MPS", NVIDIA's MPS manual says.
@@ -46,13 +46,24 @@ void MpsVariables::begin() {
   if (!Client::get().wanted() || g_asked.exchange(true)) return;
   asked_ = true;
   const Client::MpsStart start = Client::get().ask_for_mps(own_hardware_queues());
-  if (start.isolated) {
-    debug("this program joins no MPS, since its slice is isolated");
-    pipe_directory_.set_to(kNoMps);
-    g_isolated = pipe_directory_.set;
-  }
+  find_mps(start);
   if (start.hundredths) keep_to(*start.hundredths);
   if (start.queues) take_queues(*start.queues);
+}
+
+/// The user's own word goes before gpuctld's where the slice is not isolated.
+void MpsVariables::find_mps(const Client::MpsStart& start) {
+  const char* own = environment(pipe_directory_.name);
+  if (!start.isolated && !start.pipe_directory) return;
+  if (!start.isolated && own != nullptr && *own != '\0') {
+    debug("this program keeps the MPS in %s, not that of gpuctld", own);
+    return Client::get().set_pipe_directory(own);
+  }
+  debug("this program looks for MPS in %s", start.pipe_directory ? start.pipe_directory->c_str() : "no place");
+  pipe_directory_.set_to(start.pipe_directory.value_or(kNoMps));
+  g_isolated = start.isolated && pipe_directory_.set;
+  g_led = start.pipe_directory && pipe_directory_.set;
+  if (g_led) Client::get().set_pipe_directory(*start.pipe_directory);
 }
 
 void MpsVariables::keep_to(unsigned hundredths) {
@@ -84,12 +95,16 @@ void MpsVariables::Variable::restore() {
 }
 
 void note_isolation() {
-  int mps = 0;
-  if (!g_isolated || !driver().cuDeviceGetAttribute) return;
-  if (driver().cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 0) == CUDA_SUCCESS && mps != 0)
-    debug("the driver has found an MPS all the same");
-  else
-    Client::get().set_isolated();
+  int found = 0;
+  if ((!g_isolated && !g_led) || !driver().cuDeviceGetAttribute) return;
+  const bool mps =
+      driver().cuDeviceGetAttribute(&found, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 0) == CUDA_SUCCESS && found != 0;
+  if (mps && !g_led) debug("the driver has found an MPS all the same");
+  if (!mps && g_led) {
+    debug("the driver has found no MPS where gpuctld has one");
+    Client::get().set_pipe_directory("");
+  }
+  if (g_isolated && (g_led || !mps)) Client::get().set_isolated();
 }
 
 std::vector<int> sms_kept_by_mps(int count) {

@@ -5,8 +5,8 @@
 //   says which part is enough for what the slice may ever have, if that has a reserve.
 // - CUDA_DEVICE_MAX_CONNECTIONS. The program then has so many hardware queues. gpuctld hands them out, since MPS has
 //   few: a program that finds none left does not start.
-// - CUDA_MPS_PIPE_DIRECTORY, for a program of an isolated slice: a directory that does not exist. The driver then finds
-// no
+// - CUDA_MPS_PIPE_DIRECTORY: where gpuctld's own MPS is, unless the program has that variable. For a program of an
+//   isolated slice, in any case: where its slice's MPS is, or a directory that does not exist. The driver then finds no
 //   MPS, and makes a context of the program's own.
 #pragma once
 
@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "libgpuslice/client/client.h"
 
 namespace gpuslice {
 
@@ -53,6 +55,7 @@ class MpsVariables {
     void restore();
   };
   void begin();
+  void find_mps(const Client::MpsStart& start);
   void keep_to(unsigned hundredths);
   void take_queues(unsigned queues);
 
@@ -60,8 +63,8 @@ class MpsVariables {
   bool asked_ = false;
 };
 
-/// Once the driver is initialised: tells the client if the program has joined no MPS because gpuctld wanted it so. If
-/// the driver has found one all the same, the program is as any other.
+/// Once the driver is initialised: tells the client whether the program is where gpuctld wanted it: in no MPS, or in
+/// that of gpuctld. If the driver has found one, or none, all the same, the program is as any other.
 void note_isolation();
 
 /// How many SMs the driver says that each of the program's `count` devices has, if gpuctld wanted MPS to keep the

@@ -1,7 +1,8 @@
 // What gpuctl needs of nvidia-cuda-mps-control, for tests. With -f it is the control daemon: it writes its pid file
 // into the pipe directory and starts the server at once, not for the first client. It ends when the server does. With
-// -d it does so in the background. Without arguments it takes one command from its standard input, of which it knows
-// quit.
+// -d it does so in the background. Without arguments it takes one command from its standard input: quit, or
+// get_server_list, which names the control daemon in place of the server, or get_client_list, which names what stands
+// in the file `clients` of the pipe directory.
 #define _GNU_SOURCE
 #include <libgen.h>
 #include <signal.h>
@@ -22,18 +23,31 @@ static int read_pid(void) {
   return pid;
 }
 
-static int command(void) {
+static void say_clients(const char* directory) {
+  char path[4096], line[128];
+  snprintf(path, sizeof path, "%s/clients", directory);
+  FILE* file = fopen(path, "r");
+  if (file == NULL) return;
+  while (fgets(line, sizeof line, file) != NULL) fputs(line, stdout);
+  fclose(file);
+}
+
+static int command(const char* directory) {
   char line[128] = "";
   if (fgets(line, sizeof line, stdin) == NULL) return 1;
   const int pid = read_pid();
-  if (strncmp(line, "quit", 4) == 0 && pid > 0) return kill(pid, SIGTERM) == 0 ? 0 : 1;
+  if (pid <= 0) return 1;
+  if (strncmp(line, "quit", 4) == 0) return kill(pid, SIGTERM) == 0 ? 0 : 1;
+  if (strncmp(line, "get_server_list", 15) == 0) printf("%d\n", pid);
+  if (strncmp(line, "get_client_list", 15) == 0) say_clients(directory);
   return 0;
 }
 
 int main(int argc, char** argv) {
   const char* directory = getenv("CUDA_MPS_PIPE_DIRECTORY");
-  snprintf(pid_file, sizeof pid_file, "%s/nvidia-cuda-mps-control.pid", directory ? directory : "/tmp/nvidia-mps");
-  if (argc < 2) return command();
+  if (directory == NULL) directory = "/tmp/nvidia-mps";
+  snprintf(pid_file, sizeof pid_file, "%s/nvidia-cuda-mps-control.pid", directory);
+  if (argc < 2) return command(directory);
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);

@@ -17,6 +17,7 @@ ENDLESS = (2 * RESIDENT, 30_000 * instance.SLOWER)
 SHORT = (8, 20)
 RUN = (instance.GPUCTL, "run", "--slice")
 SERVER_US = 100  # kServerSecondUs
+FIRST_MPS = 65  # context of the first MPS on the software GPU (kMpsContext)
 GIVING_WAY_US = 1
 # What cuInit leaves of the environment, for the program and for its children.
 PROGRAM = """
@@ -148,7 +149,7 @@ class Server(Harness):
         instance.wait_until(lambda: "takes the length of its turns from here" in self.daemon.err(), "the server")
 
     def turns_of_server(self):
-        return self.turns().get(0, (0, 0))[1]
+        return self.turns().get(FIRST_MPS, (0, 0))[1]
 
     def test_turns_are_as_long_as_the_daemon_says(self):
         self.start_slices()
@@ -162,42 +163,87 @@ class Server(Harness):
             return {context: us for context, (_, us) in self.turns().items()}
 
         instance.wait_until(lambda: len(self.turns()) == 2, "both to have turns")
-        (other,) = set(self.turns()) - {0}
-        instance.wait_until(lambda: lengths() == {0: SERVER_US, other: 0}, "the server to give way", told=lengths)
+        (other,) = set(self.turns()) - {FIRST_MPS}
+        instance.wait_until(
+            lambda: lengths() == {FIRST_MPS: SERVER_US, other: 0}, "the server to give way", told=lengths
+        )
         before = self.turns()
         instance.wait_until(
             lambda: all(turns > before[context][0] for context, (turns, _) in self.turns().items()), "turns to go on"
         )
         self.gpuctl("set", "batch", "priority=20")
         ls.do("launch", 1, *SHORT)  # a program sets its own turns from its next launch on
-        instance.wait_until(lambda: lengths() == {0: 0, other: GIVING_WAY_US}, "ls to give way", told=lengths)
+        instance.wait_until(lambda: lengths() == {FIRST_MPS: 0, other: GIVING_WAY_US}, "ls to give way", told=lengths)
         self.gpuctl("set", "batch", "priority=0")
-        instance.wait_until(lambda: lengths() == {0: SERVER_US, other: 0}, "the server to give way", told=lengths)
+        instance.wait_until(
+            lambda: lengths() == {FIRST_MPS: SERVER_US, other: 0}, "the server to give way", told=lengths
+        )
         ls.finish(0)
         ls.end()
-        instance.wait_until(lambda: lengths()[0] == 0, "the server to keep its turns", told=lengths)
+        instance.wait_until(lambda: lengths()[FIRST_MPS] == 0, "the server to keep its turns", told=lengths)
         batch.finish(0)
 
-    def test_an_mps_that_the_daemon_starts(self):
-        """For the first program that would join it, and again for another one after it has ended."""
-        self.env["PATH"] = f"{instance.DRIVER_PROGRAMS}:{self.env['PATH']}"
+    def test_nobody_else_is_taken_for_a_server(self):
+        self.start_slices()
+        pretended_mps.start(self, self.pipes)
+        with self.assertRaisesRegex(AssertionError, "PermissionDenied"):
+            self.call("ServeMps", stub_version=1)
+
+
+class Managed(Harness):
+    """The daemon starts MPS."""
+
+    def setUp(self):
+        super().setUp()
+        self.env.pop("CUDA_MPS_PIPE_DIRECTORY", None)
+        self.places = self.scratch / "io.gpuctl.mps"
+        self.addCleanup(self.end_all_mps)
+
+    def pid_files(self):
+        return list(self.places.glob("*/nvidia-cuda-mps-control.pid"))
+
+    def end_all_mps(self):
+        for file in self.pid_files():
+            os.kill(int(file.read_text()), signal.SIGTERM)
+        instance.wait_until(lambda: not self.pid_files(), "MPS to be gone")
+
+    def start_managing(self, config='daemon.mps = "manage"\n'):
         before = dict(self.env)
-        module = str(instance.DRIVER_PROGRAMS / "kernel_module.so")
-        self.env.update(LD_PRELOAD=module, LD_LIBRARY_PATH=str(instance.SOFTGPU), SOFTGPU_CHANNELS="1")
-        self.start_daemon(config="lab.manage_mps = true\n")
+        self.env.update(
+            PATH=f"{instance.DRIVER_PROGRAMS}:{self.env['PATH']}",
+            LD_PRELOAD=str(instance.DRIVER_PROGRAMS / "kernel_module.so"),
+            LD_LIBRARY_PATH=str(instance.SOFTGPU),
+            SOFTGPU_CHANNELS="1",
+        )
+        self.start_daemon(config=config)
         self.env = before
+
+    def turns_of_server(self):
+        return self.turns().get(FIRST_MPS, (0, 0))[1]
+
+    def says(self, what, times=1):
+        instance.wait_until(lambda: self.daemon.err().count(what) == times, what, told=self.daemon.err)
+
+    def notes(self):
+        return self.gpuctl("status").stdout
+
+    def test_it_is_started_for_the_first_program_and_again(self):
+        self.start_managing()
+        self.assertIn("MPS is started for the first program of a slice", self.notes())
         self.gpuctl("create-slice", "ls", "--isolation", "isolated", "--priority", 10)
-        pid_file = self.pipes / "nvidia-cuda-mps-control.pid"
-        self.addCleanup(lambda: pid_file.exists() and os.kill(int(pid_file.read_text()), signal.SIGTERM))
         ls = self.shell("ls")
-        self.assertFalse(pid_file.exists(), "one that joins no MPS needs none")
+        self.assertEqual(self.pid_files(), [], "one that joins no MPS needs none")
         self.shell("/")
         said = "started MPS, with libgpuslice inside"
-        instance.wait_until(lambda: said in self.daemon.err(), "MPS to be started")
-        instance.wait_until(lambda: "takes the length of its turns" in self.daemon.err(), "its server")
+        self.says(said)
+        self.assertIn(f"MPS is in {self.places}/shared: gpuctld started it", self.notes())
+        self.says("takes the length of its turns")
         instance.wait_until(lambda: self.turns_of_server() == SERVER_US, "its turns")
-        os.kill(int(pid_file.read_text()), signal.SIGKILL)
-        instance.wait_until(lambda: "MPS has ended" in self.daemon.err(), "the daemon to see it")
+        self.assertIn("turns of the MPS server beside isolated programs: by the slices'", self.notes())
+        self.assertIn("as gpuctld has set it", self.notes())
+        self.assertEqual(self.isolated("ls") + self.isolated("/"), [True, False])
+        os.kill(int(self.pid_files()[0].read_text()), signal.SIGKILL)
+        self.says("MPS has ended")
 
         def started_again():
             self.shell("/").end()
@@ -206,11 +252,78 @@ class Server(Harness):
         instance.wait_until(started_again, "MPS to be started again")
         ls.end()
 
-    def test_nobody_else_is_taken_for_a_server(self):
-        self.start_slices()
-        pretended_mps.start(self, self.pipes)
-        with self.assertRaisesRegex(AssertionError, "PermissionDenied"):
-            self.call("ServeMps", stub_version=1)
+    def test_programs_of_slices_share_it_and_others_have_no_part_in_it(self):
+        self.start_managing()
+        self.gpuctl("create-slice", "batch")
+        one, two = self.shell("batch"), self.shell("/")
+        free = {key: self.env.pop(key) for key in list(self.env) if key.startswith("GPUCTL_")}
+        other = SliceShell(self)
+        other.do("init")
+        self.env.update(free)
+        quarter = (RESIDENT // 4, ENDLESS[1])
+        for shell in (one, two, other):
+            shell.do("launch", 0, *quarter)
+        instance.wait_until(lambda: set(self.turns()) == {0, FIRST_MPS}, "turns of both", told=self.turns)
+        for shell in (one, two, other):
+            instance.wait_until(lambda shell=shell: len(shell.records(0)) == quarter[0], "each to run")
+        self.assertEqual(self.isolated("batch") + self.isolated("/"), [False, False])
+        for shell in (one, two, other):
+            shell.finish()
+
+    def test_the_environment_of_a_program_stays(self):
+        self.start_managing()
+        script = PROGRAM.replace("libc.getenv(name.encode()).decode()", "libc.getenv(name.encode())")
+        self.start_script_in("/", script, says="0 None ").end()
+
+    def test_a_user_keeps_another_mps(self):
+        self.start_managing()
+        self.shell("/")
+        own = self.scratch / "own"
+        own.mkdir()
+        program = self.start_script_in("/", PROGRAM, says=f"0 {own} {own}", CUDA_MPS_PIPE_DIRECTORY=str(own))
+        self.assertEqual(self.isolated("/"), [False, True])
+        note = (
+            "slice /: 1 program of it outside of gpuctld's MPS, by turns with those in it, as CUDA_MPS_PIPE_DIRECTORY"
+        )
+        self.assertIn(note, self.notes())
+        program.end()
+        instance.wait_until(lambda: note not in self.notes(), "it to be gone")
+
+    def test_an_mps_of_somebody_else_is_used_as_it_is(self):
+        pipes = self.scratch / "mps"
+        pipes.mkdir()
+        pretended_mps.start(self, pipes)
+        self.env["CUDA_MPS_PIPE_DIRECTORY"] = str(pipes)
+        self.start_managing()
+        self.start_script_in("/", PROGRAM, says=f"0 {pipes} {pipes}")
+        self.assertEqual(self.isolated("/"), [False])
+        self.assertIn(f"MPS is in {pipes}: somebody else started it, so gpuctld starts none", self.notes())
+        self.assertEqual(self.pid_files(), [])
+
+    def test_the_next_daemon_goes_on_with_it(self):
+        self.start_managing()
+        self.shell("/")
+        self.daemon.kill()
+        self.start_managing()
+        instance.wait_until(lambda: self.isolated("/") == [False], "the program to come back")
+        self.assertIn(f"MPS is in {self.places}/shared: gpuctld started it", self.notes())
+        self.says("takes the length of its turns")
+        self.shell("/")
+        self.assertEqual(self.isolated("/"), [False, False])
+        self.assertNotIn("started MPS", self.daemon.err())
+
+    def test_left_alone(self):
+        self.start_managing(config='daemon.mps = "leave"\n')
+        self.shell("/")
+        self.assertEqual(self.pid_files(), [])
+
+    def test_without_its_programs(self):
+        if os.path.exists("/usr/bin/nvidia-cuda-mps-control"):
+            self.skipTest("MPS is installed here")
+        self.start_daemon(config='daemon.mps = "manage"\n')
+        self.shell("/")
+        self.assertEqual(self.notes().count("there is no nvidia-cuda-mps-control"), 1)
+        self.assertNotIn("MPS", self.daemon.err())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+#include "gpuctld/host/mps_places.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// FNV-1a. The path of a pipe directory must be short, as the paths of sockets are.
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
+}
+
+}  // namespace
+
+/// Takes over those that an earlier daemon started.
+MpsPlaces::MpsPlaces(boost::asio::io_context& context, Settings settings, ManagedMps::Log log)
+    : context_(context), settings_(std::move(settings)), log_(std::move(log)) {
+  if (settings_.directory.empty()) return;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(settings_.directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (mps_process_in(entry->path(), "/proc", ::geteuid()))
+      place(name, name == kSharedMps ? "" : " of an isolated slice");
+  }
+}
+
+std::string MpsPlaces::name_of(std::string_view slice) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%08x", hash_of(slice));
+  return text;
+}
+
+ManagedMps& MpsPlaces::place(const std::string& name, const std::string& whose) {
+  std::unique_ptr<ManagedMps>& found = places_[name];
+  if (!found)
+    found = std::make_unique<ManagedMps>(
+        context_, ManagedMps::Place{settings_.directory + "/" + name, settings_.socket, whose}, log_);
+  return *found;
+}
+
+bool MpsPlaces::runs(const std::string& name) {
+  const auto found = places_.find(name);
+  return found != places_.end() && found->second->active();
+}
+
+std::string MpsPlaces::directory_of(const std::string& name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? "" : found->second->directory();
+}
+
+std::string MpsPlaces::name_in(std::string_view directory) const {
+  for (const auto& [name, place] : places_)
+    if (place->directory() == directory) return name;
+  return "";
+}
+
+std::vector<std::string> MpsPlaces::active_directories() {
+  std::vector<std::string> directories;
+  if (mps_active()) directories.push_back(mps_pipe_directory());
+  for (const auto& [name, place] : places_)
+    if (place->active()) directories.push_back(place->directory());
+  return directories;
+}
+
+bool MpsPlaces::wait(const std::string& name, const std::string& slice, const void* who, std::function<void()> then) {
+  if (!manages_) return false;
+  const bool shared = name == kSharedMps;
+  if (shared && !ours() && mps_active()) return false;
+  return place(name, shared ? "" : " for slice " + slice).wait(who, std::move(then));
+}
+
+void MpsPlaces::forget(const void* who) {
+  for (const auto& [name, place] : places_) place->forget(who);
+}
+
+std::optional<std::string> MpsPlaces::offered(const std::string& name, std::uint32_t uid) {
+  const auto found = places_.find(name);
+  if (!manages_ || found == places_.end() || !found->second->admits(uid)) return std::nullopt;
+  return found->second->directory();
+}
+
+void MpsPlaces::note_use(const std::set<std::string>& names) {
+  for (const auto& [name, place] : places_) place->note_use(names.contains(name));
+}
+
+std::string MpsPlaces::served_by(std::int32_t pid) {
+  for (const auto& [name, place] : places_)
+    if (is_mps_server(pid, place->directory())) return name;
+  return is_mps_server(pid, mps_pipe_directory()) ? kSharedMps : "";
+}
+
+std::string MpsPlaces::trouble() const {
+  if (::access(mps_control_program().c_str(), X_OK) != 0)
+    return "there is no nvidia-cuda-mps-control, which comes with NVIDIA's driver";
+  const auto found = places_.find(kSharedMps);
+  return found == places_.end() || found->second->trouble().empty() ? ""
+                                                                    : "it was not started: " + found->second->trouble();
+}
+
+void MpsPlaces::stop() {
+  for (const auto& [name, place] : places_) place->stop();
+}
+
+}  // namespace gpuctl::daemon
