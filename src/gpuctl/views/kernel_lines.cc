@@ -68,7 +68,8 @@ std::vector<std::string> in_force_lines(const ipc::Client& client, const std::st
   }
   if (client.isolated.value_or(false))
     lines.push_back(
-        "isolated: it shares no context of the GPU with other programs; the GPU switches between them by turns");
+        "isolated: it shares no context of the GPU with programs of other slices; the GPU switches between them by "
+        "turns");
   return lines;
 }
 

@@ -156,8 +156,10 @@ class Client {
   const std::vector<Slot>& slots() const { return slots_; }
   int memfd() const { return memfd_.get(); }
 
-  bool isolated = false;   ///< the program says that it shares no context with others than those of its slice
-  std::string mps;         ///< and in which MPS of the daemon's own it is (MpsPlaces); "": in none of those
+  bool isolated = false;  ///< the program says that it shares no context with others than those of its slice
+  std::string mps;        ///< and in which MPS of the daemon's own it is (MpsPlaces); "": in none of those
+  /// Found by the scheduler: none: that of all that are not apart; "": its own; else that of the MPS of this name.
+  std::optional<std::string> context;
   bool keeps_mps = false;  ///< its user has said where it is to look for MPS, and it was not led to another one
   /// No program is attached: this stands in for one that an earlier daemon granted SMs to.
   bool stands_in = false;

@@ -21,12 +21,13 @@ bool has_reserve_beside(std::span<const sched::NodeInput> nodes, std::size_t nod
   return found;
 }
 
-/// What takes turns with others: a program, or the MPS server with all its clients.
+/// What takes turns with others: a program, or an MPS server with all its clients.
 struct Turn {
   std::vector<std::uint32_t> nodes;  ///< of its programs
   std::int32_t priority = 0;         ///< the greatest of them
   double share = 0;
-  bool often = false, in_server = false, second = false;
+  std::int32_t server = kOwnContext;
+  bool often = false, second = false;
   std::optional<std::chrono::microseconds> longest;  ///< the least of theirs
 };
 
@@ -46,10 +47,10 @@ std::vector<Turn> turns_of(std::span<const sched::NodeInput> nodes, std::span<co
   const std::span<const double> share = parts.compute(nodes, own);
   std::vector<Turn> turns;
   for (const TimeShare& program : programs) {
-    const auto server = std::ranges::find(turns, true, &Turn::in_server);
-    const bool joins = program.in_server && server != turns.end();
+    const auto server = std::ranges::find(turns, program.server, &Turn::server);
+    const bool joins = program.server != kOwnContext && server != turns.end();
     place.push_back(static_cast<std::size_t>(joins ? server - turns.begin() : std::ssize(turns)));
-    if (!joins) turns.push_back({.priority = program.priority, .in_server = program.in_server});
+    if (!joins) turns.push_back({.priority = program.priority, .server = program.server});
     Turn& turn = turns[place.back()];
     turn.nodes.push_back(program.node);
     turn.priority = std::max(turn.priority, program.priority);
@@ -76,7 +77,7 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
     });
     seconds += own.second;
     often |= own.often && !own.second;
-    server |= own.in_server && own.second;
+    server |= own.server != kOwnContext && own.second;
     most[own.second] = std::max(most[own.second], own.share);
   }
   std::uint32_t longest_second = second_us;

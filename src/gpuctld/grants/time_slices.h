@@ -13,7 +13,7 @@
 //   model that decodes kernel by kernel took a third of the speed of a training beside it, and gained nothing).
 // - Two or more programs that come second also take turns with each other. They get time slices that are longer, but
 //   shorter than those of the driver.
-// - An MPS server that alone comes second has the turns that were measured for one.
+// - An MPS server that comes second, and no other does, has the turns that were measured for one.
 // - Among equals the time is shared by weight. The program with the greatest share of the GPU keeps the driver's time
 //   slices; those of the others are shorter in proportion to their shares.
 #pragma once
@@ -49,12 +49,14 @@ inline constexpr std::uint32_t kServerSecondUs = 100;
 /// A shorter time slice, where it is shared by weight, would be too short against the cost of switching programs.
 inline constexpr std::uint32_t kLeastSharedUs = 50;
 
+inline constexpr std::int32_t kOwnContext = -1;
+
 /// A program on a device.
 struct TimeShare {
   std::uint32_t node = 0;  ///< its slice
   std::int32_t priority = 0;
-  bool often = false;      ///< launches_often()
-  bool in_server = false;  ///< it shares the context of the MPS server, and its turns
+  bool often = false;                 ///< launches_often()
+  std::int32_t server = kOwnContext;  ///< whose context it shares, and turns: any number for each MPS server
   /// The longest that it may have, because it yields to a slice with a target for its latency (sched/latency).
   std::optional<std::chrono::microseconds> longest{};
 };
@@ -65,7 +67,7 @@ constexpr bool launches_often(double per_s, bool before) {
   return per_s > (before ? kOftenPerS / 2 : kOftenPerS);
 }
 
-/// In us, for each of `programs`; those in the server all have the server's. ipc::kDriversTimeSlice: the driver's own.
+/// In us, for each of `programs`; those in a server all have the server's. ipc::kDriversTimeSlice: the driver's own.
 /// `second_us`: for those that come second, in place of what is chosen here; 0: none.
 std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, std::span<const TimeShare> programs,
                                        std::uint32_t second_us = 0);

@@ -73,10 +73,21 @@ TEST(TimeSlices, BesideOneThatLaunchesOftenTheyAreLonger) {
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0, true}, {2, 0, true}}), (Slices{kOwn, kOwn}));
 }
 
+TEST(TimeSlices, EachMpsServerIsOneTurn) {
+  const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 100}});
+  const auto in = [](std::uint32_t node, std::int32_t priority, std::int32_t server) {
+    return TimeShare{.node = node, .priority = priority, .server = server};
+  };
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{in(1, 5, 0), in(2, 0, 1), in(1, 5, 0), in(3, 0, 1)}),
+            (Slices{kOwn, kServerSecondUs, kOwn, kServerSecondUs}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{in(1, 5, 0), in(2, 0, 1), in(3, 9, 2)}),
+            (Slices{kSecondUs, kSecondUs, kOwn}));
+}
+
 TEST(TimeSlices, AllClientsOfAnMpsServerCountAsOneTurn) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 100}});
   const auto shared = [](std::uint32_t node, std::int32_t priority, bool often = false) {
-    return TimeShare{.node = node, .priority = priority, .often = often, .in_server = true};
+    return TimeShare{.node = node, .priority = priority, .often = often, .server = 0};
   };
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, shared(2, 0), shared(3, -5)}),
             (Slices{kOwn, kServerSecondUs, kServerSecondUs}));

@@ -51,6 +51,8 @@ class JobQueue {
   void renew(const std::string& policy, sched::CapSM capacity, std::vector<Member> members,
              std::span<const sched::NodeInput> nodes, std::uint64_t now_ns);
 
+  const std::vector<Member>& members() const { return members_; }
+
   /// What the slice may have now, if all of its programs had what they ask for.
   void set_capacity(sched::CapSM capacity);
 

@@ -226,7 +226,7 @@ void Manager::log_of(std::uint32_t uid, const std::string& line, const ipc::Even
 }
 
 void Manager::arm_tick() {
-  servers_.write(kSharedMps, scheduler_.server_us(), now_ns());
+  for (const auto& [mps, us] : scheduler_.server_us()) servers_.write(mps, us, now_ns());
   if (!attached_.empty()) ticker_.arm(attached_.any_rests());
 }
 

@@ -128,8 +128,8 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto answer_later = [this, &session, slice, own_queues] {
     session.finish(mps_start(session, slice, own_queues));
   };
-  if (scheduler_.tree().find(slice) != nullptr && !is_isolated(slice) &&
-      mps_.wait(mps_of(slice), slice, &session, answer_later)) {
+  const std::string top = sched::topmost_isolated(scheduler_.tree().slices(), slice);
+  if (scheduler_.tree().find(slice) != nullptr && mps_.wait(mps_of(slice), top, &session, answer_later)) {
     Answer answer;
     answer.later = true;
     return answer;
@@ -147,8 +147,9 @@ bool Manager::is_isolated(const std::string& slice) const {
 }
 
 /// Which MPS of the daemon's own a program joins that starts in the slice now.
-std::string Manager::mps_of(const std::string&) const {
-  return kSharedMps;
+std::string Manager::mps_of(const std::string& slice) const {
+  if (!is_isolated(slice)) return kSharedMps;
+  return MpsPlaces::name_of(sched::topmost_isolated(scheduler_.tree().slices(), slice));
 }
 
 /// Of the MPS that the program may be in; "": of none.
@@ -164,9 +165,8 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
   if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
   const DaemonOptions& daemon = scheduler_.options();
-  const std::optional<std::string> offered =
-      is_isolated(slice) ? std::nullopt : mps_.offered(mps_of(slice), session.peer().uid);
-  const bool joins = offered || (!mps_.ours() && mps_active());
+  const std::optional<std::string> offered = mps_.offered(mps_of(slice), session.peer().uid);
+  const bool isolated = is_isolated(slice), joins = offered || (!isolated && !mps_.ours() && mps_active());
   const bool mps = joins || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
@@ -176,12 +176,8 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
   };
-  if (is_isolated(slice)) {
-    Answer answer = success({{"hundredths", nullptr}, {"isolated", true}});
-    if (own_queues) answer.reply.parameters["queues"] = nullptr;
-    return answer;
-  }
-  Answer answer = success({{"hundredths", or_null(hundredths)}});
+  Answer answer = success({{"hundredths", isolated ? boost::json::value() : or_null(hundredths)}});
+  if (isolated) answer.reply.parameters["isolated"] = true;
   if (own_queues)
     answer.reply.parameters["queues"] =
         or_null(joins ? promise_queues(session, index, *own_queues, hundredths) : std::nullopt);
@@ -194,7 +190,12 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
 std::optional<std::uint32_t> Manager::promise_queues(Session& session, std::size_t slice, std::int64_t own,
                                                      std::optional<std::uint32_t> hundredths) {
   const bool exempt = budgets_.exempt(session.peer().uid);
-  if (own == 0) return queues_.promise(session, exempt, scheduler_.would_need_form(slice, hundredths, false));
+  const std::string& path = std::next(scheduler_.tree().slices().begin(), static_cast<std::ptrdiff_t>(slice))->first;
+  const auto needs_form = [&] {
+    if (!is_isolated(path)) return scheduler_.would_need_form(slice, hundredths, false);
+    return scheduler_.would_need_form_within(slice, sched::topmost_isolated(scheduler_.tree().slices(), path));
+  };
+  if (own == 0) return queues_.promise(session, exempt, needs_form());
   queues_.note(session, exempt, static_cast<std::uint32_t>(own));
   return static_cast<std::uint32_t>(own);
 }
@@ -253,8 +254,8 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   session.trust_as_client();
   // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
   // the version of a library, has none.
-  const bool shares = !time_sliced && !scheduler_.is_apart(added);
-  if (queues || (version && shares && !queues_.has(session)))
+  const bool in_mps = added.context ? !added.context->empty() : !time_sliced;
+  if (queues || (version && in_mps && !queues_.has(session)))
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
   answer.reply.parameters["in_force"] = added.in_force();

@@ -220,7 +220,8 @@ std::optional<std::string> Manager::why_not_isolated() const {
 
 /// Who says how long the turns of the MPS server last beside isolated programs. Empty where there are none.
 std::optional<std::string> Manager::about_server_turns() {
-  const bool asked = std::ranges::any_of(scheduler_.server_us(), [](std::uint32_t us) { return us != 0; });
+  const bool asked =
+      std::ranges::any_of(scheduler_.server_us().at(kSharedMps), [](std::uint32_t us) { return us != 0; });
   const bool none = std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps) && !servers_.any(kSharedMps);
   if (!asked || none) return std::nullopt;
   const std::string what = "turns of the MPS server beside isolated programs: ";

@@ -6,24 +6,13 @@
 #include "base/plural.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/grants/time_slices.h"
+#include "gpuctld/host/mps_places.h"
 #include "sched/effective/fit_reserves.h"
 #include "sched/effective/kept_by_mps.h"
-#include "sched/effective/levels.h"
 
 namespace gpuctl::daemon {
 
 namespace {
-
-static_assert(sched::kLevels == ipc::kBandsApart);
-
-/// The band that stands for these levels on a GPU that has so many.
-ipc::PriorityBand band_of(const sched::LevelRange& levels) {
-  for (std::uint32_t count = 1; count <= sched::kLevels; ++count)
-    for (std::uint32_t rank = 0; rank < count; ++rank)
-      if (rank * sched::kLevels / count == levels.first && (rank + 1) * sched::kLevels / count == levels.end())
-        return {rank, count};
-  return {levels.first, sched::kLevels};
-}
 
 /// A slice that stays keeps what it is due.
 void keep_accounts(const sched::Slices& slices_before, std::span<const sched::NodeInput> before,
@@ -67,7 +56,7 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const Daem
     sms_.push_back(grants_.back().sms());
   }
   nodes_on_.resize(grants_.size());
-  server_us_.resize(grants_.size());
+  contexts_.resize(grants_.size());
   queues_.resize(grants_.size());
   tried_.resize(grants_.size());
   work_.resize(grants_.size());
@@ -87,7 +76,12 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
     const std::vector<sched::NodeInput> before = std::exchange(nodes, nodes_);
     keep_accounts(slices_before, before, tree_.slices(), nodes);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
-    sched::keep_for(nodes, controls_[device].slices());
+    keep_for_targets(device, 0, nodes);
+    for (auto& [mps, context] : contexts_[device]) {
+      const std::vector<sched::NodeInput> was = std::exchange(context.nodes, {});
+      context.nodes = nodes_of_context(device, top_of(mps));
+      keep_accounts(slices_before, was, tree_.slices(), context.nodes);
+    }
   }
   for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
   keep_pressure(slices_before, tree_.slices(), pressure_);
@@ -175,7 +169,10 @@ void Scheduler::set_hint(Client& client, std::int32_t priority, std::uint64_t no
 }
 
 void Scheduler::charge_turns(std::uint64_t now_ns) {
-  for (std::size_t device = 0; device < grants_.size(); ++device) grants_[device].charge(nodes_on_[device], now_ns);
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    grants_[device].charge(nodes_on_[device], now_ns);
+    for (auto& [mps, context] : contexts_[device]) context.grants.charge(context.nodes, now_ns);
+  }
 }
 
 void Scheduler::decide_anew(std::uint64_t now_ns) {
@@ -203,19 +200,6 @@ std::int32_t Scheduler::priority_of(const Client& client) const {
   return std::min(client.hint.value_or(allowed), allowed);
 }
 
-std::vector<ipc::PriorityBand> Scheduler::bands() const {
-  std::vector<sched::LevelClient> clients;
-  std::vector<sched::NodeInput> nodes = nodes_;
-  const std::vector<std::int32_t> raised = sched::raise_levels(nodes, levels_above());
-  for (const Client& client : clients_)
-    if (!is_apart(client)) clients.push_back({client.node, priority_of(client) + raised[client.node]});
-  const std::vector<sched::LevelRange> levels = sched::levels_of(nodes, clients);
-  std::vector<ipc::PriorityBand> bands;
-  for (auto next = levels.begin(); const Client& client : clients_)
-    bands.push_back(is_apart(client) ? ipc::PriorityBand{} : band_of(*next++));
-  return bands;
-}
-
 ipc::TimeSlice Scheduler::time_slices_work() const {
   ipc::TimeSlice found = time_slices_worked_;
   const auto tells_more = [&](ipc::TimeSlice state) {
@@ -226,44 +210,6 @@ ipc::TimeSlice Scheduler::time_slices_work() const {
       if (tells_more(client.time_slice(slot))) found = client.time_slice(slot);
   }
   return found;
-}
-
-/// Gathers the clients of each device, and what follows for each from the tree alone.
-void Scheduler::gather_members() {
-  std::uint32_t node = 0;
-  std::map<std::string_view, std::uint32_t> node_of;
-  for (const auto& [path, slice] : tree_.slices()) node_of[path] = node++;
-  for (Client& client : clients_) client.node = node_of.at(client.slice());
-  inhabited_.assign(nodes_.size(), false);
-  for (const Client& client : clients_)
-    sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
-
-  std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());  // isolated ones last
-  const std::vector<ipc::PriorityBand> bands = this->bands();
-  for (auto band = bands.begin(); Client & client : clients_) {
-    const Terms terms{
-        .priority = priority_of(client), .band = *band++, .memory_max = effective_[client.node].memory_max};
-    for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
-      if (const int device = client.slots()[slot].device; device >= 0)
-        members[static_cast<std::size_t>(device)].push_back({&client, slot, terms});
-  }
-  for (std::size_t device = 0; device < grants_.size(); ++device) {
-    std::ranges::stable_partition(members[device],
-                                  [&](const DeviceGrants::Member& member) { return !is_apart(*member.client); });
-    add_time_slices(device, members[device]);
-    const auto first = std::ranges::find_if(
-        members[device], [&](const DeviceGrants::Member& member) { return is_apart(*member.client); });
-    for (auto member = first; member != members[device].end(); ++member)
-      member->client->slots()[member->slot].sm.reset();
-    isolated_[device].renew({first, members[device].end()}, {.time_sliced = true, .options = &options_});
-    members[device].erase(first, members[device].end());
-    const bool time_sliced = time_sliced_ && devices_[device].needs_mps();
-    const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
-    const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
-    for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
-    grants_[device].renew(std::move(members[device]),
-                          {.time_sliced = time_sliced, .options = &options_, .by_capacity = by_capacity, .sm = sm});
-  }
 }
 
 bool Scheduler::by_capacity() const {
@@ -280,27 +226,6 @@ std::optional<sched::SmLimits> Scheduler::limits_of_sm(std::size_t device, bool 
   std::optional<sched::SmLimits> sm = sched::sm_limits(devices_[device].compute_capability);
   if (sm && !devices_[device].runs_out_of_registers()) sm->registers = UINT32_MAX;
   return sm;
-}
-
-/// Programs in MPS have no time slices of their own: their channel groups are the server's.
-void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) {
-  server_us_[device] = 0;
-  const bool all_take_turns = time_sliced_ && devices_[device].needs_mps();
-  const bool any =
-      all_take_turns || std::ranges::any_of(members, [&](const auto& member) { return is_apart(*member.client); });
-  if (!options_.time_slices || !any) return;
-  std::vector<TimeShare> programs;
-  const auto longest = sched::longest_turns(nodes_, controls_[device].slices());
-  for (const DeviceGrants::Member& member : members)
-    programs.push_back({.node = member.client->node,
-                        .priority = member.terms.priority,
-                        .often = member.client->slots()[member.slot].often,
-                        .in_server = !all_take_turns && !is_apart(*member.client),
-                        .longest = longest[member.client->node]});
-  const std::vector<std::uint32_t> slices =
-      time_slices(nodes_, programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
-  for (std::size_t i = 0; i < members.size(); ++i)
-    (programs[i].in_server ? server_us_[device] : members[i].terms.time_slice_us) = slices[i];
 }
 
 /// True if a demand changed.
@@ -321,7 +246,7 @@ void Scheduler::read_latencies(Client& client, std::uint64_t now_ns, bool at_onc
 
 /// True if a client began or ceased to launch often where that decides about time slices.
 bool Scheduler::mark_often() {
-  const bool apart = std::ranges::any_of(clients_, [&](const Client& client) { return is_apart(client); });
+  const bool apart = std::ranges::any_of(clients_, [](const Client& client) { return client.context.has_value(); });
   if ((!time_sliced_ && !apart) || !options_.time_slices) return false;
   bool changed = false;
   for (Client& client : clients_)
@@ -351,7 +276,9 @@ bool Scheduler::update(std::uint64_t now_ns) {
   }
   changed |= update_queues(now_ns);
   for (std::size_t device = 0; device < grants_.size(); ++device)
-    changed |= grants_[device].end_turn(nodes_on_[device], options_.evict_deadline, now_ns);
+    each_with_nodes(device, [&](DeviceGrants& grants, std::vector<sched::NodeInput>& nodes) {
+      if (&grants != &isolated_[device]) changed |= grants.end_turn(nodes, options_.evict_deadline, now_ns);
+    });
   if (changed)
     decide(now_ns);
   else
@@ -361,10 +288,9 @@ bool Scheduler::update(std::uint64_t now_ns) {
 
 void Scheduler::decide(std::uint64_t now_ns) {
   charge_turns(now_ns);
-  for (std::size_t device = 0; device < grants_.size(); ++device) {
-    grants_[device].decide(allocator_, nodes_on_[device]);
-    isolated_[device].decide(allocator_, nodes_on_[device]);
-  }
+  for (std::size_t device = 0; device < grants_.size(); ++device)
+    each_with_nodes(
+        device, [&](DeviceGrants& grants, std::vector<sched::NodeInput>& nodes) { grants.decide(allocator_, nodes); });
   write(now_ns);
 }
 
@@ -436,50 +362,15 @@ bool Scheduler::busy() const {
 }
 
 bool Scheduler::waiting() const {
-  return std::any_of(grants_.begin(), grants_.end(), [](const DeviceGrants& grants) { return grants.waiting(); });
+  const auto waits = [](const auto& entry) { return entry.second.grants.waiting(); };
+  return std::ranges::any_of(grants_, &DeviceGrants::waiting) ||
+         std::ranges::any_of(contexts_, [&](const auto& contexts) { return std::ranges::any_of(contexts, waits); });
 }
 
 std::size_t Scheduler::clients_in(std::string_view slice, bool stand_ins) const {
   return static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(), [&](const Client& client) {
     return client.slice() == slice && (stand_ins || !client.stands_in);
   }));
-}
-
-std::vector<std::string> Scheduler::isolation_lags(std::string_view slice) const {
-  std::map<std::string_view, std::size_t> lagging;
-  for (const Client& client : clients_)
-    if (!client.stands_in && client.isolated != effective_[client.node].isolated &&
-        (slice.empty() || sched::in_or_below(client.slice(), slice)))
-      ++lagging[client.slice()];
-  std::vector<std::string> lines;
-  for (auto own = effective_.begin(); const auto& [path, settings] : tree_.slices()) {
-    const bool isolated = own++->isolated;
-    const auto found = lagging.find(path);
-    if (found == lagging.end()) continue;
-    const bool one = found->second == 1;
-    lines.push_back("slice " + path + " is " + std::string(sched::isolation_name(isolated)) + ": " +
-                    std::to_string(found->second) + (one ? " program" : " programs") +
-                    " of it started before that and " +
-                    (isolated ? (one ? "shares" : "share") + std::string(" a context with others")
-                              : (one ? "has" : "have") + std::string(" a context apart")) +
-                    " until " + (one ? "it starts" : "they start") + " again");
-  }
-  return lines;
-}
-
-std::vector<std::string> Scheduler::left_out_of_mps() const {
-  std::map<std::string, std::size_t> by_users, late;
-  for (const Client& client : clients_)
-    if (!client.isolated && is_apart(client)) ++(client.keeps_mps ? by_users : late)[client.slice()];
-  std::vector<std::string> lines;
-  const auto say = [&](const std::map<std::string, std::size_t>& found, const std::string& why) {
-    for (const auto& [path, programs] : found)
-      lines.push_back("slice " + path + ": " + plural(static_cast<std::int64_t>(programs), "program") +
-                      " of it outside of gpuctld's MPS, by turns with those in it, " + why);
-  };
-  say(by_users, "as CUDA_MPS_PIPE_DIRECTORY was set");
-  say(late, "as it did not run or served another user when they started");
-  return lines;
 }
 
 std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
@@ -499,6 +390,8 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   };
   for (const DeviceGrants& grants : grants_) add(grants, true);
   for (const DeviceGrants& grants : isolated_) add(grants, false);
+  for (const auto& contexts : contexts_)
+    for (const auto& [mps, context] : contexts) add(context.grants, false);
   return use;
 }
 

@@ -84,6 +84,8 @@ class Scheduler {
 
   /// The client goes on in another slice, which exists. What its bursts took until now stays with the one it was in.
   void move(Client& client, std::string slice, std::uint64_t now_ns);
+  /// The MPS of an isolated slice that the client is in; "": it is in none.
+  std::string mps_of_slice(const Client& client) const;
 
   /// With which percentage, in hundredths, MPS keeps a program that starts in the slice to what it may ever have: the
   /// greatest that any device needs, as it is one for all. Only slices with a reserve have one, which can have no part
@@ -94,6 +96,8 @@ class Scheduler {
   /// Whether something would be in force for a program that comes to the slice, so that its kernels have to give SMs
   /// back. `hundredths`: MPS keeps it to that percentage.
   bool would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, bool time_sliced) const;
+  /// The same of a program that comes to the MPS of an isolated slice, `top`, in which `slice` is.
+  bool would_need_form_within(std::size_t slice, const std::string& top) const;
 
   /// A hint counts within what the client's slice allows.
   void set_hint(Client& client, std::int32_t priority, std::uint64_t now_ns);
@@ -110,8 +114,9 @@ class Scheduler {
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
 
-  /// How long the turns of an MPS server are to be, by device, as Grant::time_slice_us.
-  const std::vector<std::uint32_t>& server_us() const { return server_us_; }
+  /// How long the turns of MPS servers are to be, by device, as Grant::time_slice_us. By the name of the MPS
+  /// (MpsPlaces); kSharedMps is always there.
+  const std::map<std::string, std::vector<std::uint32_t>>& server_us() const { return server_us_; }
 
   /// Whether time slices work here: what became of those that any client was given so far, on any device.
   ipc::TimeSlice time_slices_work() const;
@@ -228,6 +233,12 @@ class Scheduler {
   };
   struct DeviceWork;
 
+  /// Programs that share the context of one isolated slice's MPS.
+  struct SliceContext {
+    DeviceGrants grants;
+    std::vector<sched::NodeInput> nodes;  ///< the tree as it is for them
+  };
+
   /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
@@ -239,11 +250,35 @@ class Scheduler {
   void each_grants(Visit visit) {
     for (DeviceGrants& grants : grants_) visit(grants);
     for (DeviceGrants& grants : isolated_) visit(grants);
+    for (auto& contexts : contexts_)
+      for (auto& [mps, context] : contexts) visit(context.grants);
+  }
+  /// The same of one device, with the nodes that each decides by.
+  template <class Visit>
+  void each_with_nodes(std::size_t device, Visit visit) {
+    visit(grants_[device], nodes_on_[device]);
+    visit(isolated_[device], nodes_on_[device]);
+    for (auto& [mps, context] : contexts_[device]) visit(context.grants, context.nodes);
+  }
+  template <class Visit>
+  void each_member(std::size_t device, Visit visit) const {
+    for (const DeviceGrants* grants : {&grants_[device], &isolated_[device]})
+      for (const DeviceGrants::Member& member : grants->members()) visit(member);
+    for (const auto& [mps, context] : contexts_[device])
+      for (const DeviceGrants::Member& member : context.grants.members()) visit(member);
+  }
+  /// Whether the two may be on the device together.
+  bool share_context(const Client& a, const Client& b, std::size_t device) const {
+    if (!a.context && !b.context) return !grants_[device].time_sliced();
+    return a.context && a.context == b.context && !a.context->empty();
   }
   /// Whether the client is never on the device together with others.
-  bool takes_turns(const Client& client, std::size_t device) const {
-    return is_apart(client) || grants_[device].time_sliced();
-  }
+  bool takes_turns(const Client& client, std::size_t device) const { return !share_context(client, client, device); }
+  std::vector<sched::NodeInput> nodes_of_context(std::size_t device, const std::string& top) const;
+  std::string top_of(const std::string& mps) const;
+  void keep_for_targets(std::size_t device, std::size_t top, std::vector<sched::NodeInput>& nodes) const;
+  void find_contexts();
+  void renew_context(std::size_t device, const std::string& mps, std::vector<DeviceGrants::Member> members);
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members);
   void rebuild_queues(std::uint64_t now_ns);
   bool try_gpu(std::uint64_t now_ns);
@@ -276,7 +311,7 @@ class Scheduler {
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
-  /// By client: the levels of the GPU's priorities that it has; all, if it is isolated.
+  /// By client: the levels of the GPU's priorities that it has among those of its context; all, if that is its own.
   std::vector<ipc::PriorityBand> bands() const;
 
   std::vector<Gpu> devices_;
@@ -296,6 +331,8 @@ class Scheduler {
   /// By device: of the programs that share a context (MPS), or take turns if there is no MPS; and of isolated ones,
   /// each of which has a context of its own beside these.
   std::vector<DeviceGrants> grants_, isolated_;
+  /// By device, then by the name of the MPS: each takes turns with these and with each other.
+  std::vector<std::map<std::string, SliceContext>> contexts_;
   sched::Allocator allocator_;
   KernelKnowledge knowledge_;
   std::map<std::uint32_t, TokenBucket> learning_;  ///< by user
@@ -313,7 +350,7 @@ class Scheduler {
   DaemonOptions options_;
   bool time_sliced_ = false;
   std::string shared_mps_;
-  std::vector<std::uint32_t> server_us_;  ///< by device: MpsServers are to have turns so long (Grant::time_slice_us)
+  std::map<std::string, std::vector<std::uint32_t>> server_us_;
   std::function<bool(std::uint64_t now_ns)> before_growth_;
   ipc::TimeSlice time_slices_worked_ = ipc::TimeSlice::not_tried;  ///< of clients that are gone
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gpuctld/grants/time_slices.h"
+#include "gpuctld/host/mps_places.h"
 #include "gpuctld/testing/fake_program.h"
 
 namespace gpuctl::daemon::scheduler_isolation_test {
@@ -23,10 +24,11 @@ sched::SliceTree tree_of(const std::string& isolation) {
   return tree;
 }
 
-/// A program that has joined no MPS.
-FakeProgram isolated(Scheduler& scheduler, const std::string& slice) {
+/// A program that has joined no MPS, or that of the isolated slice `top`.
+FakeProgram isolated(Scheduler& scheduler, const std::string& slice, const std::string& top = "") {
   Client client = FakeProgram::make(slice, {0});
   client.isolated = true;
+  if (!top.empty()) client.mps = MpsPlaces::name_of(top);
   return FakeProgram(scheduler.add(std::move(client), 1));
 }
 
@@ -48,6 +50,46 @@ TEST_F(Isolation, NeitherTakesSmsFromTheOther) {
   EXPECT_EQ(use[1].granted, sched::CapSM{100});
   EXPECT_EQ(use[2].granted, sched::CapSM{});
   EXPECT_EQ(use[3].granted, sched::CapSM{132});
+}
+
+TEST_F(Isolation, ProgramsInTheMpsOfTheirSliceShareTheGpuAndTakeTurnsWithOthers) {
+  sched::SliceTree tree = tree_of("isolated");
+  ASSERT_TRUE(tree.create("ls/a", {.reserve = 6, .reserve_mode = "strict", .priority = 10}, kRoot));
+  ASSERT_TRUE(tree.create("ls/b", {.priority = 10}, kRoot));
+  scheduler_.set_tree(std::move(tree), 1);
+  FakeProgram batch(scheduler_, "batch");
+  FakeProgram a = isolated(scheduler_, "ls/a", "ls"), b = isolated(scheduler_, "ls/b", "ls");
+  batch.demand(132), a.demand(132), b.demand(132);
+  scheduler_.update(2);
+  EXPECT_EQ(batch.granted(), 100u) << "neither counts for it";
+  EXPECT_TRUE(is_free(a)) << "nothing is kept from it";
+  EXPECT_EQ(b.granted(), 126u) << "the reserve below the isolated slice is kept from it";
+  EXPECT_EQ(ipc::load(a.stub->grant[0].time_slice_us), 0u) << "its turns are its server's";
+  EXPECT_EQ(scheduler_.server_us().at(MpsPlaces::name_of("ls"))[0], ipc::kDriversTimeSlice);
+  EXPECT_EQ(scheduler_.server_us().at(kSharedMps)[0], kServerSecondUs);
+  EXPECT_EQ(scheduler_.worked().size(), 0u);
+}
+
+TEST_F(Isolation, WhoClaimsTheMpsOfAnotherSliceHasAContextOfItsOwn) {
+  FakeProgram ls = isolated(scheduler_, "ls", "ls"), liar = isolated(scheduler_, "idle", "ls");
+  ls.demand(132), liar.demand(132);
+  scheduler_.update(2);
+  EXPECT_EQ(ls.granted(), 132u);
+  EXPECT_EQ(liar.granted(), 132u);
+}
+
+TEST_F(Isolation, WhoIsNotInTheMpsOfTheOthersIsApart) {
+  scheduler_.share_by(kSharedMps);
+  Client client = FakeProgram::make("batch", {0});
+  client.mps = kSharedMps;
+  FakeProgram in(scheduler_.add(std::move(client), 1)), out(scheduler_, "idle");
+  in.demand(132), out.demand(132);
+  scheduler_.update(2);
+  EXPECT_EQ(in.granted(), 100u);
+  EXPECT_EQ(out.granted(), 132u);
+  EXPECT_EQ(scheduler_.left_out_of_mps(),
+            std::vector<std::string>{"slice idle: 1 program of it outside of gpuctld's MPS, by turns with those in it, "
+                                     "as it did not run or served another user when they started"});
 }
 
 TEST_F(Isolation, ItsOwnMaxHoldsInItsTurns) {
@@ -74,13 +116,14 @@ TEST_F(Isolation, WeightsOfTheOtherContextPutNothingInForce) {
 TEST_F(Isolation, TurnsAreTheServersAndTheIsolatedProgramsOwn) {
   FakeProgram batch(scheduler_, "batch");
   const auto own = [](const FakeProgram& program) { return ipc::load(program.stub->grant[0].time_slice_us); };
-  EXPECT_EQ(scheduler_.server_us(), std::vector<std::uint32_t>{0}) << "there is nobody to take turns with";
+  EXPECT_EQ(scheduler_.server_us().at(kSharedMps), std::vector<std::uint32_t>{0})
+      << "there is nobody to take turns with";
   FakeProgram ls = isolated(scheduler_, "ls");
-  EXPECT_EQ(scheduler_.server_us(), std::vector<std::uint32_t>{kServerSecondUs});
+  EXPECT_EQ(scheduler_.server_us().at(kSharedMps), std::vector<std::uint32_t>{kServerSecondUs});
   EXPECT_EQ(own(batch), 0u);
   EXPECT_EQ(own(ls), ipc::kDriversTimeSlice);
   scheduler_.remove(*batch.client, 2);
-  EXPECT_EQ(scheduler_.server_us(), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(scheduler_.server_us().at(kSharedMps), std::vector<std::uint32_t>{0});
 }
 
 TEST_F(Isolation, WhoStartedSharedStaysSoAndIsSaidToBe) {
@@ -90,7 +133,7 @@ TEST_F(Isolation, WhoStartedSharedStaysSoAndIsSaidToBe) {
       std::vector<std::string>{"slice ls is isolated: 2 programs of it started before that and share a context with "
                                "others until they start again"});
   FakeProgram batch(scheduler_, "batch");
-  EXPECT_EQ(scheduler_.server_us(), std::vector<std::uint32_t>{0}) << "all are in the server";
+  EXPECT_EQ(scheduler_.server_us().at(kSharedMps), std::vector<std::uint32_t>{0}) << "all are in the server";
   scheduler_.set_tree(tree_of("shared"), 3);
   EXPECT_TRUE(scheduler_.isolation_lags().empty());
   FakeProgram third = isolated(scheduler_, "ls");
@@ -117,7 +160,7 @@ TEST(IsolationWithoutMps, WithoutMpsTheSettingChangesNoTurns) {
   FakeProgram ls = isolated(scheduler, "ls");
   EXPECT_EQ(ipc::load(batch.stub->grant[0].time_slice_us), kGivingWayUs);
   EXPECT_EQ(ipc::load(ls.stub->grant[0].time_slice_us), ipc::kDriversTimeSlice);
-  EXPECT_EQ(scheduler.server_us(), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(scheduler.server_us().at(kSharedMps), std::vector<std::uint32_t>{0});
 }
 
 }  // namespace

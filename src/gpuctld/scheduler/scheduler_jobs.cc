@@ -66,9 +66,9 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
 
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     std::map<std::int32_t, Ruled> ruled;  // by index of the slice that rules
-    for (DeviceGrants* grants : {&grants_[device], &isolated_[device]}) {
-      const std::span<const DeviceGrants::Member> there = grants->members();
-      const std::vector<bool> in_force = grants->in_force_without_jobs(nodes_on_[device]);
+    each_with_nodes(device, [&](DeviceGrants& grants, std::vector<sched::NodeInput>& nodes) {
+      const std::span<const DeviceGrants::Member> there = grants.members();
+      const std::vector<bool> in_force = grants.in_force_without_jobs(nodes);
       for (std::size_t i = 0; i < there.size(); ++i) {
         Client& client = *there[i].client;
         const sched::Effective& own = effective_[client.node];
@@ -81,10 +81,11 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
           continue;
         }
         const std::int32_t priority = std::min(client.hint.value_or(own.turn_priority), own.turn_priority);
-        ruled[own.ruler].add({&client, there[i].slot, priority}, band_of.at(&client), in_force[i]);
-        ruled[own.ruler].by_turns |= takes_turns(client, device);
+        Ruled& queue = ruled[own.ruler];
+        queue.add({&client, there[i].slot, priority}, band_of.at(&client), in_force[i]);
+        queue.by_turns |= !share_context(*queue.members.front().client, client, device);
       }
-    }
+    });
     std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
     std::map<std::string, Tried> tried_before = std::exchange(tried_[device], {});
     std::int32_t index = -1;
@@ -134,22 +135,26 @@ bool Scheduler::try_gpu(std::uint64_t now_ns) {
   return changed;
 }
 
-/// A queue divides what its slice would be given if all of the queue's programs had what they ask for. The root has
-/// all.
+/// A queue divides what its slice would be given, in the context of its programs, if all of the queue's programs had
+/// what they ask for. The root has all, and so has an isolated slice.
 bool Scheduler::update_queues(std::uint64_t now_ns) {
   bool changed = false;
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     std::map<std::string, JobQueue>& queues = queues_[device];
-    const bool divided = !grants_[device].time_sliced() && !queues.empty() && !queues.contains("/");
-    if (divided) {
-      const auto parts = grants_[device].parts_without_jobs(allocator_, nodes_on_[device]);
-      auto part = parts.begin();
-      for (const auto& [path, slice] : tree_.slices()) {
-        const sched::NodeDecision& node = *part++;
-        if (const auto queue = queues.find(path); queue != queues.end())
-          queue->second.set_capacity(std::max(node.given + node.headroom, sched::CapSM{1}));
-      }
-    }
+    if (!queues.empty() && !queues.contains("/"))
+      each_with_nodes(device, [&](DeviceGrants& grants, std::vector<sched::NodeInput>& nodes) {
+        if (grants.time_sliced() || grants.members().empty()) return;
+        const auto& context = grants.members().front().client->context;
+        const auto is_here = [&](const JobQueue::Member& member) { return member.client->context == context; };
+        const auto parts = grants.parts_without_jobs(allocator_, nodes);
+        auto part = parts.begin();
+        for (const auto& [path, slice] : tree_.slices()) {
+          const sched::NodeDecision& node = *part++;
+          const auto queue = queues.find(path);
+          if (queue != queues.end() && std::ranges::any_of(queue->second.members(), is_here))
+            queue->second.set_capacity(std::max(node.given + node.headroom, sched::CapSM{1}));
+        }
+      });
     for (auto& [path, queue] : queues) changed |= queue.update(options_.evict_deadline, now_ns);
   }
   return changed;

@@ -1,6 +1,7 @@
 // Targets of latency: what is seen of the slices' bursts goes to sched's control, and what that decides into the tree
 // of each device, the levels and the time slices. How the dials are turned: sched/latency/steer.h.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -94,17 +95,16 @@ struct Scheduler::DeviceWork {
 
 Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_ns) const {
   DeviceWork work;
-  for (const DeviceGrants* grants : {&grants_[device], &isolated_[device]})
-    for (const DeviceGrants::Member& member : grants->members()) {
-      const Client::Slot& slot = member.client->slots()[member.slot];
-      const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
-      work.programs.push_back(
-          {.client = member.client,
-           .launches = slot.launches,
-           .works = slot.busy() || lately || member.client->in_burst(member.slot),
-           .lately = slot.busy() || lately,
-           .leaving = slot.busy() && slot.terms.in_force != InForce::nothing && slot.may_use() > slot.decided});
-    }
+  each_member(device, [&](const DeviceGrants::Member& member) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
+    work.programs.push_back({.client = member.client,
+                             .launches = slot.launches,
+                             .works = slot.busy() || lately || member.client->in_burst(member.slot),
+                             .lately = slot.busy() || lately,
+                             .leaving = slot.busy() && slot.terms.in_force != InForce::nothing &&
+                                        slot.may_use() > slot.decided});
+  });
   return work;
 }
 
@@ -118,9 +118,10 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const auto is_own = [&](const DeviceWork::Program& program) {
     return sched::in_or_below(program.client->slice(), entry.path);
   };
-  const bool side_by_side = std::ranges::any_of(work.programs, [&](const DeviceWork::Program& program) {
-    return is_own(program) && !takes_turns(*program.client, device);
-  });
+  std::set<std::optional<std::string>> own_contexts;  // in which others may run beside
+  for (const DeviceWork::Program& program : work.programs)
+    if (is_own(program) && share_context(*program.client, *program.client, device))
+      own_contexts.insert(program.client->context);
   bool others_work = false, yields_beside = false, yields_by_turns = false;
   for (const DeviceWork::Program& program : work.programs) {
     if (is_own(program)) {
@@ -129,7 +130,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
     }
     others_work |= program.works;
     if (sched::yields(nodes, program.client->node, *self, slices)) {
-      const bool beside = side_by_side && !takes_turns(*program.client, device);
+      const bool beside = own_contexts.contains(program.client->context);
       (beside ? yields_beside : yields_by_turns) = true;
       step.leaving |= beside && program.leaving;
     }

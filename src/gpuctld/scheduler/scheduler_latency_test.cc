@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "gpuctld/host/mps_places.h"
 #include "gpuctld/testing/fake_job.h"
 
 namespace gpuctl::daemon::scheduler_latency_test {
@@ -176,7 +177,8 @@ TEST_F(Latency, BesideAnIsolatedSliceTurnsBecomeShorterAndNoSmsAreTaken) {
   apart.isolated = true;
   FakeProgram ls(scheduler.add(std::move(apart), 1)), batch(scheduler, "batch");
   const auto server_us = [&] {
-    return scheduler.server_us()[0] == 0 ? 2048u : std::min(scheduler.server_us()[0], 2048u);
+    const std::uint32_t us = scheduler.server_us().at(kSharedMps)[0];
+    return us == 0 ? 2048u : std::min(us, 2048u);
   };
   go(scheduler, ls, batch, 60, [&] { return 1 + 0.01 * server_us(); });
   EXPECT_LE(server_us(), 400u) << words(scheduler);

@@ -19,9 +19,13 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
   bool changed = false;
   reserve_ends_ns_ = UINT64_MAX;
   for (std::size_t device = 0; device < grants_.size(); ++device) {
-    const sched::Activity activity = sched::mark_active(nodes_on_[device], work_[device], now_ns);
-    changed |= activity.changed;
-    reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
+    const auto mark = [&](std::vector<sched::NodeInput>& nodes) {
+      const sched::Activity activity = sched::mark_active(nodes, work_[device], now_ns);
+      changed |= activity.changed;
+      reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
+    };
+    mark(nodes_on_[device]);
+    for (auto& [mps, context] : contexts_[device]) mark(context.nodes);
   }
   return changed;
 }
@@ -29,8 +33,12 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
 /// How many reserves are held although no client is there. Whether one is decides what is in force for others.
 std::size_t Scheduler::held_for_nobody() const {
   std::size_t held = 0;
-  for (const auto& nodes : nodes_on_)
+  const auto count = [&](const std::vector<sched::NodeInput>& nodes) {
     for (std::size_t n = 0; n < nodes.size(); ++n) held += nodes[n].active && !inhabited_[n];
+  };
+  for (const auto& nodes : nodes_on_) count(nodes);
+  for (const auto& contexts : contexts_)
+    for (const auto& [mps, context] : contexts) count(context.nodes);
   return held;
 }
 

@@ -1,8 +1,11 @@
 #include "sched/effective/effective.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
+
+#include "sched/effective/fit_reserves.h"
 
 namespace gpuctl::sched {
 
@@ -57,6 +60,39 @@ std::vector<Effective> effective_settings(const Slices& slices) {
     all.push_back(own);
   }
   return all;
+}
+
+std::string topmost_isolated(const Slices& slices, std::string_view path) {
+  std::string found;
+  for (;; path = parent_path(path)) {
+    const auto slice = slices.find(std::string(path));
+    if (slice != slices.end() && slice->second.isolated) found = path;
+    if (path == "/") return found;
+  }
+}
+
+std::vector<NodeInput> nodes_within(const Slices& slices, std::span<const NodeInput> nodes, std::size_t top,
+                                    CapSM device) {
+  const std::string top_path = std::next(slices.begin(), static_cast<std::ptrdiff_t>(top))->first;
+  Slices others = slices;  // as they would be if that slice were the root
+  for (auto& [path, slice] : others) {
+    slice.isolated = false;
+    if (in_or_below(top_path, path))
+      slice.reserve = device, slice.reserve_mode = ReserveMode::strict;
+    else if (!in_or_below(path, top_path))
+      slice.reserve = CapSM{};
+  }
+  std::vector<NodeInput> within(nodes.begin(), nodes.end());
+  for (std::size_t n = 0; const Effective& own : effective_settings(others)) {
+    NodeInput& node = within[n++];
+    const bool lapses = own.reserve_mode == ReserveMode::active && own.reserve > CapSM{};
+    node.reserve = own.reserve;
+    node.strict = own.reserve_mode == ReserveMode::strict;
+    node.hold = lapses ? std::chrono::nanoseconds(own.reserve_hold) : std::chrono::nanoseconds{};
+    node.kept_with_parent = lapses && own.kept_with_parent;
+  }
+  fit_reserves(within, device);
+  return within;
 }
 
 }  // namespace gpuctl::sched

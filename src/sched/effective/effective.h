@@ -6,8 +6,12 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "sched/allocator.h"
 #include "sched/slices.h"
 
 namespace gpuctl::sched {
@@ -40,5 +44,13 @@ struct Effective {
 
 /// One entry for each slice, in the order of `slices`.
 std::vector<Effective> effective_settings(const Slices& slices);
+
+/// The path of the topmost isolated slice of those in which `path` is; "": there is none.
+std::string topmost_isolated(const Slices& slices, std::string_view path);
+
+/// `nodes`, the tree as everybody has it, as it is for programs that share a context with those of one isolated slice
+/// alone, `top`: nobody else is on the GPU with them, so of all reserves those below that slice count, in the `device`.
+std::vector<NodeInput> nodes_within(const Slices& slices, std::span<const NodeInput> nodes, std::size_t top,
+                                    CapSM device);
 
 }  // namespace gpuctl::sched

@@ -73,6 +73,37 @@ TEST(Effective, BelowAnIsolatedSliceEverythingIsAndReservesMeanNothing) {
   EXPECT_EQ(wrong.error().message(), "isolation: must be shared or isolated");
 }
 
+TEST(Effective, TheTopmostIsolatedSliceOfAPath) {
+  SliceTree tree(CapSM{132}, 0);
+  for (const char* path : {"a", "a/b", "a/b/c", "d"}) ASSERT_TRUE(tree.create(path, {}, kRoot));
+  ASSERT_TRUE(tree.change("a/b/c", {.isolation = "isolated"}, kRoot));
+  EXPECT_EQ(topmost_isolated(tree.slices(), "a/b/c"), "a/b/c");
+  EXPECT_EQ(topmost_isolated(tree.slices(), "a/b"), "");
+  ASSERT_TRUE(tree.change("a", {.isolation = "isolated"}, kRoot));
+  EXPECT_EQ(topmost_isolated(tree.slices(), "a/b/c"), "a");
+  EXPECT_EQ(topmost_isolated(tree.slices(), "a"), "a");
+  EXPECT_EQ(topmost_isolated(tree.slices(), "d"), "");
+}
+
+TEST(Effective, WithinAnIsolatedSliceTheReservesBelowItCountAlone) {
+  SliceTree tree(CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("batch", {.reserve = 20}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve = 40, .max = 100, .isolation = "isolated"}, kRoot));
+  ASSERT_TRUE(tree.create("ls/a", {.reserve = 30, .reserve_mode = "strict"}, kRoot));
+  ASSERT_TRUE(tree.create("ls/b", {}, kRoot));
+  const std::vector<NodeInput> shared = tree.nodes();  // of the root, batch, ls, ls/a and ls/b
+  EXPECT_EQ(shared[1].reserve, CapSM{20});
+  EXPECT_EQ(shared[2].reserve, CapSM{});
+  EXPECT_EQ(shared[3].reserve, CapSM{});
+  const std::vector<NodeInput> within = nodes_within(tree.slices(), shared, 2, CapSM{132});
+  EXPECT_EQ(within[1].reserve, CapSM{}) << "whoever is outside is never there at the same time";
+  EXPECT_EQ(within[2].reserve, CapSM{132});
+  EXPECT_EQ(within[2].max, CapSM{100});
+  EXPECT_EQ(within[3].reserve, CapSM{30});
+  EXPECT_TRUE(within[3].strict);
+  EXPECT_EQ(within[4].reserve, CapSM{});
+}
+
 TEST(Effective, NothingIsKeptFreeThatTheSliceAboveLends) {
   using namespace std::chrono_literals;
   for (const char* above : {"strict", "active", "lend"}) {

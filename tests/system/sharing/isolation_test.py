@@ -231,18 +231,19 @@ class Managed(Harness):
         self.start_managing()
         self.assertIn("MPS is started for the first program of a slice", self.notes())
         self.gpuctl("create-slice", "ls", "--isolation", "isolated", "--priority", 10)
-        ls = self.shell("ls")
-        self.assertEqual(self.pid_files(), [], "one that joins no MPS needs none")
+        self.assertEqual(self.pid_files(), [], "nobody needs one")
         self.shell("/")
         said = "started MPS, with libgpuslice inside"
         self.says(said)
+        ls = self.shell("ls")
         self.assertIn(f"MPS is in {self.places}/shared: gpuctld started it", self.notes())
-        self.says("takes the length of its turns")
+        self.says("takes the length of its turns", times=2)
         instance.wait_until(lambda: self.turns_of_server() == SERVER_US, "its turns")
         self.assertIn("turns of the MPS server beside isolated programs: by the slices'", self.notes())
         self.assertIn("as gpuctld has set it", self.notes())
         self.assertEqual(self.isolated("ls") + self.isolated("/"), [True, False])
-        os.kill(int(self.pid_files()[0].read_text()), signal.SIGKILL)
+        shared = self.places / "shared/nvidia-cuda-mps-control.pid"
+        os.kill(int(shared.read_text()), signal.SIGKILL)
         self.says("MPS has ended")
 
         def started_again():
@@ -268,6 +269,33 @@ class Managed(Harness):
             instance.wait_until(lambda shell=shell: len(shell.records(0)) == quarter[0], "each to run")
         self.assertEqual(self.isolated("batch") + self.isolated("/"), [False, False])
         for shell in (one, two, other):
+            shell.finish()
+
+    def test_programs_of_an_isolated_slice_share_an_mps_of_their_own(self):
+        self.start_managing()
+        self.gpuctl("create-slice", "ls", "--isolation", "isolated", "--priority", 10, "--reserve", 4)
+        self.gpuctl("create-slice", "ls/a", "--priority", 10, "--reserve", 4, "--reserve-mode", "strict")
+        self.gpuctl("create-slice", "ls/b", "--priority", 10)
+        self.gpuctl("create-slice", "batch")
+        batch, one, two = self.shell("batch"), self.shell("ls/a"), self.shell("ls/b")
+        self.says("started MPS for slice ls, with libgpuslice inside")
+        self.says("takes the length of its turns", times=2)
+        batch.do("launch", 0, *ENDLESS)
+        quarter = (RESIDENT // 4, ENDLESS[1])
+        for shell in (one, two):
+            shell.do("launch", 0, *quarter)
+        for shell in (one, two):
+            instance.wait_until(lambda shell=shell: len(shell.records(0)) == quarter[0], "both to run side by side")
+        turns = self.turns()
+        self.assertEqual(set(turns), {FIRST_MPS, FIRST_MPS + 1}, "each MPS has turns, and nobody else")
+        self.assertEqual({context: us for context, (_, us) in turns.items()}, {FIRST_MPS: SERVER_US, FIRST_MPS + 1: 0})
+        grew = lambda: all(now > turns[context][0] for context, (now, _) in self.turns().items())  # noqa: E731
+        instance.wait_until(grew, "turns to go on")
+        self.assertEqual(self.isolated("ls/a") + self.isolated("ls/b") + self.isolated("batch"), [True, True, False])
+        two.do("launch", 1, *LONG)
+        kept = self.gpuctl_json("explain", two.pid)["client"]["usage"][0]
+        self.assertEqual(kept["granted"] or kept["common_sms"], instance.SMS - 4, "the reserve of ls/a is kept from it")
+        for shell in (one, two, batch):
             shell.finish()
 
     def test_the_environment_of_a_program_stays(self):
