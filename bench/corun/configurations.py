@@ -64,7 +64,7 @@ def isolated(name, what, *options):
         f"ours, LS isolated, batch in an MPS of gpuctld's, {what}",
         MANAGED,
         ls_slice=("--isolation", "isolated", *options),
-        daemon=("lab.manage_mps = true",),
+        daemon=('daemon.mps = "manage"',),
     )
 
 
