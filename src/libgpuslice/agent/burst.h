@@ -47,12 +47,31 @@ class Burst {
   /// `reads_results`: it copies to the host, so it belongs to what came before it, whatever pause there was.
   template <class Clock, class Idle>
   void issued(CUstream stream, Clock clock, Idle idle, bool reads_results = false) {
-    if (!open()) {
-      const std::uint64_t now_ns = clock();
-      const std::lock_guard lock(lock_);
-      if (begun_ns_ == 0) return begin(stream, now_ns);
+    const StreamKey key = stream_key(stream);
+    const bool looks = looks_.load(std::memory_order_relaxed) > 0;
+    if (!looks && has(key)) return;
+    const std::uint64_t now_ns = clock();
+    if (looks && !reads_results && now_ns > latest_ns_.load(std::memory_order_relaxed) + kPauseNs)
+      end_if_idle(idle, [](std::uint64_t) {});
+    const std::lock_guard lock(lock_);
+    if (begun_ns_ == 0) return begin(key, now_ns);
+    latest_ns_.store(now_ns, std::memory_order_relaxed);
+    add(key);
+    if (const std::uint32_t left = looks_.load(std::memory_order_relaxed); left > 0) {
+      looks_.store(static_cast<std::uint8_t>(left - 1), std::memory_order_relaxed);
+      // The handle of a per-thread stream means another stream in another thread.
+      if (left == 1 && stream != CU_STREAM_PER_THREAD) usual_.store(stream, std::memory_order_relaxed);
     }
-    issued_more(stream, clock, idle, reads_results);
+  }
+
+  /// issued() where it begins a burst and no other thread is in the way. It calls nothing, so it saves no registers.
+  /// False: nothing is done.
+  bool try_begin(CUstream stream, std::uint64_t now_ns) {
+    if (open() || stream == CU_STREAM_PER_THREAD || !lock_.try_lock()) return false;
+    const bool begins = begun_ns_ == 0;
+    if (begins) begin({stream, 0}, now_ns);
+    lock_.unlock();
+    return begins;
   }
 
   /// A wait has returned, at that time. If the burst has ended with it: count(ns), how long it was, which threads call
@@ -65,6 +84,16 @@ class Burst {
       if (seen == Seen::kAll || (seen == Seen::kStream && is_only(stream_key(stream)))) return count(end(now_ns));
     }
     end_if_idle(idle, count, now_ns);
+  }
+
+  /// The same of waited(), where the burst ends by the wait alone.
+  template <class Count>
+  bool try_end(Seen seen, CUstream stream, std::uint64_t now_ns, Count count) {
+    if (seen == Seen::kSome || stream == CU_STREAM_PER_THREAD || !lock_.try_lock()) return false;
+    const bool ends = begun_ns_ != 0 && (seen == Seen::kAll || is_only({stream, 0}));
+    if (ends) count(end(now_ns));
+    lock_.unlock();
+    return ends;
   }
 
   /// What count() of waited() writes is written here too, at no other time.
@@ -123,11 +152,11 @@ class Burst {
   bool is_only(const StreamKey& key) const {
     return !many_ && count_.load(std::memory_order_relaxed) == 1 && at(0) == key;
   }
-  void begin(CUstream stream, std::uint64_t now_ns) {
+  void begin(const StreamKey& key, std::uint64_t now_ns) {
     begun_ns_ = now_ns;
     latest_ns_.store(now_ns, std::memory_order_relaxed);
     list_changed();
-    put(0, stream_key(stream));
+    put(0, key);
     count_.store(1, std::memory_order_release);
     looks_.store(kLooks - 1, std::memory_order_relaxed);
     usual_.store(kNone, std::memory_order_relaxed);
@@ -152,26 +181,6 @@ class Burst {
     begun_ns_ = 0;
     list_changed();
     return now_ns > begun_ns ? now_ns - begun_ns : 0;
-  }
-
-  /// There is a burst, or was a moment ago.
-  template <class Clock, class Idle>
-  [[gnu::noinline]] void issued_more(CUstream stream, Clock clock, Idle idle, bool reads_results) {
-    const StreamKey key = stream_key(stream);
-    const bool looks = looks_.load(std::memory_order_relaxed) > 0;
-    if (!looks && has(key)) return;
-    const std::uint64_t now_ns = clock();
-    if (looks && !reads_results && now_ns > latest_ns_.load(std::memory_order_relaxed) + kPauseNs)
-      end_if_idle(idle, [](std::uint64_t) {});
-    const std::lock_guard lock(lock_);
-    if (begun_ns_ == 0) return begin(stream, now_ns);
-    latest_ns_.store(now_ns, std::memory_order_relaxed);
-    add(key);
-    if (const std::uint32_t left = looks_.load(std::memory_order_relaxed); left > 0) {
-      looks_.store(static_cast<std::uint8_t>(left - 1), std::memory_order_relaxed);
-      // The handle of a per-thread stream means another stream in another thread.
-      if (left == 1 && stream != CU_STREAM_PER_THREAD) usual_.store(stream, std::memory_order_relaxed);
-    }
   }
 
   /// Holds the lock, but not while the driver is asked: who launches does not wait for that.

@@ -34,7 +34,7 @@ struct Program {
     };
   }
   void launch(CUstream where, std::uint64_t takes_us = 1) {
-    if (!burst.knows(where))
+    if (!burst.knows(where) && !burst.try_begin(where, now_ns))
       burst.issued(
           where, [this] { return now_ns; }, idle());
     busy.insert(stream_key(where));
@@ -43,7 +43,8 @@ struct Program {
   /// In us.
   std::optional<std::uint64_t> wait(Seen seen, CUstream where = nullptr) {
     std::optional<std::uint64_t> us;
-    burst.waited(seen, where, now_ns, idle(), [&](std::uint64_t ns) { us = ns / kUs; });
+    const auto count = [&](std::uint64_t ns) { us = ns / kUs; };
+    if (!burst.try_end(seen, where, now_ns, count)) burst.waited(seen, where, now_ns, idle(), count);
     return us;
   }
   std::optional<std::uint64_t> synchronize(CUstream where) {
@@ -213,9 +214,12 @@ TEST(Burst, IsCountedOnceByThreadsThatWaitAtOnce) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20'000; ++i) {
-        burst.issued(
-            stream(t), [&] { return clock.fetch_add(1); }, idle);
-        burst.waited(t % 2 == 0 ? Seen::kSome : Seen::kStream, stream(t), clock.fetch_add(1), idle, count);
+        if (i % 3 == 0 || !burst.try_begin(stream(t), clock.fetch_add(1)))
+          burst.issued(
+              stream(t), [&] { return clock.fetch_add(1); }, idle);
+        const Seen seen = t % 2 == 0 ? Seen::kSome : Seen::kStream;
+        if (i % 5 == 0 || !burst.try_end(seen, stream(t), clock.fetch_add(1), count))
+          burst.waited(seen, stream(t), clock.fetch_add(1), idle, count);
         if (i % 16 == 0) burst.counting([&] { count(0); });
       }
     });

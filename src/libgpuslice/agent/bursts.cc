@@ -30,7 +30,8 @@ int device_of_context() {
 
 /// One bucket of the page: of the device's bursts, or of its requests. Under the lock of the device's burst, so nothing
 /// else writes there.
-inline void count(ipc::LatencyCounts& counts, std::uint32_t (&buckets)[gpuctl::kLatencyBuckets], std::uint64_t ns) {
+[[gnu::always_inline]] inline void count(ipc::LatencyCounts& counts, std::uint32_t (&buckets)[gpuctl::kLatencyBuckets],
+                                         std::uint64_t ns) {
   std::uint32_t& bucket = buckets[gpuctl::latency_bucket(ns)];
   ipc::store(bucket, ipc::load(bucket) + 1);
   ipc::store(counts.counted, ipc::load(counts.counted) + 1);
@@ -82,14 +83,23 @@ class Ask {
   int device_, tries_;
 };
 
+/// Counts a burst of a device that has ended, under its lock.
+[[gnu::always_inline]] inline void count_burst(int device, std::uint64_t ns) {
+  ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
+  if (!page) return;
+  ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
+  count(counts, counts.bursts, ns);
+}
+
 /// A wait that has seen so much has returned.
-[[gnu::always_inline]] inline void waited(int device, Burst::Seen seen, CUstream stream, std::uint64_t now_ns) {
-  Activity::get().burst(device).waited(seen, stream, now_ns, Ask(device, kTriesAfterWait), [device](std::uint64_t ns) {
-    ipc::Stub* page = g_launch_words.page.load(std::memory_order_acquire);
-    if (!page) return;
-    ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
-    count(counts, counts.bursts, ns);
-  });
+[[gnu::noinline]] void waited(int device, Burst::Seen seen, CUstream stream, std::uint64_t now_ns) {
+  Activity::get().burst(device).waited(seen, stream, now_ns, Ask(device, kTriesAfterWait),
+                                       [device](std::uint64_t ns) { count_burst(device, ns); });
+}
+
+[[gnu::noinline]] void issued_slowly(int device, CUstream stream, bool reads_results) {
+  if (capturing(stream)) return;
+  Activity::get().burst(device).issued(stream, TickClock::now_ns, Ask(device), reads_results);
 }
 
 [[gnu::noinline]] void waited_for_some_device(Burst::Seen seen, CUstream stream, std::uint64_t now_ns) {
@@ -105,8 +115,10 @@ class Ask {
 }  // namespace
 
 [[gnu::noinline]] void issued(int device, CUstream stream, bool reads_results) {
-  if (capturing_anything() && capturing(stream)) return;
-  Activity::get().burst(device).issued(stream, TickClock::now_ns, Ask(device), reads_results);
+  if (!capturing_anything())
+    if (const std::uint64_t now_ns = TickClock::counter_ns())
+      if (Activity::get().burst(device).try_begin(stream, now_ns)) return;
+  issued_slowly(device, stream, reads_results);
 }
 
 [[gnu::noinline]] void issued_to_current(CUstream stream, bool reads_results) {
@@ -116,13 +128,19 @@ class Ask {
   if (!Activity::get().burst(device).knows(stream)) issued(device, stream, reads_results);
 }
 
-[[gnu::noinline]] void BurstWait::end(Burst::Seen seen, CUstream stream) const {
+[[gnu::noinline]] void BurstWait::end_slowly(Burst::Seen seen, CUstream stream) const {
   const std::uint64_t now_ns = TickClock::now_ns();
   // What was put there meanwhile may have come too late for the wait.
   if (Activity::get().issued_so_far() != before_) seen = Burst::Seen::kSome;
-  if (g_launch_words.one_device.load(std::memory_order_relaxed)) [[likely]]
-    return waited(0, seen, stream, now_ns);
+  if (g_launch_words.one_device.load(std::memory_order_relaxed)) return waited(0, seen, stream, now_ns);
   waited_for_some_device(seen, stream, now_ns);
+}
+
+[[gnu::noinline]] void BurstWait::end(Burst::Seen seen, CUstream stream) const {
+  if (g_launch_words.one_device.load(std::memory_order_relaxed) && Activity::get().issued_so_far() == before_)
+    if (const std::uint64_t now_ns = TickClock::counter_ns())
+      if (Activity::get().burst(0).try_end(seen, stream, now_ns, [](std::uint64_t ns) { count_burst(0, ns); })) return;
+  end_slowly(seen, stream);
 }
 
 void burst_stream_destroyed(CUstream stream) {

@@ -52,6 +52,7 @@ class BurstWait {
     return Activity::get().any_burst();
   }
   void end(Burst::Seen seen, CUstream stream) const;
+  void end_slowly(Burst::Seen seen, CUstream stream) const;
 
   bool open_;
   std::uint32_t before_ = 0;

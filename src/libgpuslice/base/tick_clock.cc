@@ -69,7 +69,7 @@ void TickClock::begin() {
   std::uint64_t none = 0;
   const auto ns_per_tick = static_cast<std::uint64_t>((ns << 32) / ticks);
   g_launch_words.ns_per_tick.compare_exchange_strong(none, std::max<std::uint64_t>(ns_per_tick, 1));
-  return now_ns();
+  return counter_ns();
 }
 
 }  // namespace gpuslice

@@ -29,10 +29,13 @@ class TickClock {
   static void begin();
 
   static std::uint64_t now_ns() {
+    const std::uint64_t now_ns = counter_ns();
+    return now_ns != 0 ? now_ns : first_ns();
+  }
+  /// The same, without a call; 0: it takes one.
+  static std::uint64_t counter_ns() {
     const std::uint64_t ns_per_tick = g_launch_words.ns_per_tick.load(std::memory_order_relaxed);
-    if (ns_per_tick == 0) [[unlikely]]
-      return first_ns();
-    return scaled(processor_ticks(), ns_per_tick);
+    return ns_per_tick == 0 ? 0 : scaled(processor_ticks(), ns_per_tick);
   }
 
   /// `ns_per_tick` in units of 2^-32.

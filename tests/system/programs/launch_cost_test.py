@@ -31,9 +31,9 @@ BOUNDS = {
     "cuStreamQuery": (46, 46),
     "cuStreamSynchronize": (46, 46),
     "cuCtxSynchronize": (39, 39),
-    "launch_and_wait": (349, 5000),
-    "launch_and_event": (793, 3000),
-    "copy_and_wait": (265, 306),
+    "launch_and_wait": (316, 5000),
+    "launch_and_event": (833, 3000),
+    "copy_and_wait": (232, 273),
     "cuDeviceGetAttribute": (39, 39),
 }
 # Of launches and bursts also the cache lines, of code and of data together, and the instructions that lock one.
