@@ -30,7 +30,8 @@
 #   halves       SiM's pairs, each with half of each SM and with half of the SMs; some five minutes
 #   simpairs     SiM's pairs under sim, by capacity, beside MPS; three rounds, more than ten minutes
 #   cpubound     loops that are bound by their CPU, of C++, PyTorch, JAX and CuPy, as far as Python has these: what a
-#                slice costs them, ten rounds by turns, for --seconds in all (480 or more is good); also with --no-mps.
+#                slice costs them, sixty rounds by turns, all variants of a program on the same processors, for
+#                --seconds in all (240 or more is good); also with --no-mps.
 #                CPU_BOUND_PROGRAMS=launch_loop,unet: only these of launch_loop, unet, jax_steps, cupy_elementwise
 #   random       the kernels of tests/random, new ones for --seconds (120)
 #   sizes        some kernels at several sizes

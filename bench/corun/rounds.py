@@ -18,6 +18,7 @@ from .stage import Refused
 
 START_S = {True: 3.0, False: 20.0}  # a first guess by whether all programs are synthetic
 PRIME_S = 1.0
+ALONE_S = 3.0  # LS by itself, where a configuration has a target of latency: what it takes alone is learnt there
 
 
 def by_start(options):
@@ -68,6 +69,8 @@ class Rounds:
             if self.left_s() < self.took[synthetic] + len(pairs) * (self.options.settle + self.options.seconds):
                 raise RuntimeError("no time left")
             with self.started(ls, batch, configurations[0]) as members:
+                if any("latency" in configuration.settings("ls") for configuration in configurations):
+                    self.stage.play(members[:1], 0, ALONE_S, 1)
                 for place, (number, _) in enumerate(pairs):
                     configuration = configurations[(place + number) % len(configurations)]
                     self.stage.change(configuration, ls.reserve, configurations)

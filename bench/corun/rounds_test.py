@@ -109,6 +109,11 @@ class RoundsTest(unittest.TestCase):
         )
         self.assertEqual(self.stage.starts, 3)
 
+    def test_live_begins_with_ls_alone_where_that_is_to_be_learnt(self):
+        self.run_rounds(chosen=[CONFIGURATIONS[name] for name in ("isolated-2x", "isolated")], live=True, rounds=1)
+        self.assertEqual([len(members) for _, _, members in self.stage.played], [1, 2, 2])
+        self.assertEqual(len(self.results.data["runs"]), 2)
+
     def test_live_names_what_failed(self):
         self.stage.fails = "ours-active"
         self.run_rounds(

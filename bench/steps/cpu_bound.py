@@ -10,11 +10,12 @@ import time
 
 PROGRAMS_DIR = pathlib.Path(__file__).parent.parent / "cpu_bound"
 PROGRAMS = ("launch_loop", "unet", "jax_steps", "cupy_elementwise")
-ROUNDS = 10
+ROUNDS = 60
 # As programs are run, with the library in them but in no slice, in a slice with nothing set, and in one with a max.
 PLAIN, LOADED, FREE, BELOW = "plain", "library loaded", "nothing set", "below a max"
 TARGETS = {LOADED: "", FREE: "<= 1.01", BELOW: "<= 1.02"}
-SHORTEST_TURN_S, START_S, QUIET_S = 0.3, 180, 90
+SHORTEST_TURN_S, START_S, QUIET_S = 0.1, 180, 90
+CORES = 4  # that all variants of a program have together: processors of a machine are not equally fast
 
 
 def interval(values):
@@ -35,6 +36,11 @@ def ratios(turns, variant):
     return [one[PLAIN] / one[variant] for one in turns]
 
 
+def on_the_same_cores():
+    cores = sorted(os.sched_getaffinity(0))[-CORES:]
+    return ["taskset", "-c", ",".join(map(str, cores))]
+
+
 class Loop:
     """A program that runs its loop when it is told to."""
 
@@ -50,7 +56,7 @@ class Loop:
         if variant == LOADED:
             environment |= {"LD_PRELOAD": str(lab.build / "src/libgpuslice/libgpuslice.so"), "GPUCTL_SOCKET": ""}
         with lab.environment(**environment):
-            self.program = lab.start(slices[variant], *command)
+            self.program = lab.start(slices[variant], *on_the_same_cores(), *command)
         self.read = 0
 
     def line(self, patience_s):
