@@ -61,18 +61,21 @@ class LabOfModes(Lab):
         """
         self.enter(name.replace(" ", "-"))
         if name == MANAGED:
-            mps = Mps(self.scratch)
+            before = self.env
+            self.env = {key: value for key, value in before.items() if not key.startswith("CUDA_MPS_")}
+            places = pathlib.Path(self.env["GPUCTL_SOCKET"] + ".mps")
             try:
-                with self.environment(**mps.env):
-                    yield
+                yield
             finally:
-                mps.stop()  # it outlives the daemon that started it
+                self.env = before
+                for place in places.iterdir() if places.is_dir() else ():
+                    Mps(place, place / "log").stop()  # it outlives the daemon that started it
             return
         if name != MPS:
             with self.environment(CUDA_MPS_PIPE_DIRECTORY=str(self.scratch / "no-mps")):
                 yield
             return
-        self.mps = Mps(self.scratch)
+        self.mps = Mps(self.scratch / "mps", self.scratch / "mps-log")
         try:
             self.mps.start()
             with self.environment(**self.mps.env):

@@ -49,8 +49,8 @@ def ends(pid, seconds):
 class Mps:
     """A private MPS: a control daemon and the servers that it starts."""
 
-    def __init__(self, scratch):
-        self.pipe, self.log = scratch / "mps", scratch / "mps-log"
+    def __init__(self, pipe, log):
+        self.pipe, self.log = pipe, log
         self.restarts = 0
 
     @property

@@ -44,7 +44,7 @@ class Restarts(unittest.TestCase):
         ):
             change.start()
             self.addCleanup(change.stop)
-        self.mps = lab.Mps(self.scratch)
+        self.mps = lab.Mps(self.scratch / "mps", self.scratch / "mps-log")
         self.mps.start()
         self.addCleanup(self.mps.stop)
 
