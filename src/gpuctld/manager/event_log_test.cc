@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "gpuctld/manager/event_kinds.h"
@@ -92,6 +94,23 @@ TEST(EventKinds, EachHasAMessageIdOfItsOwn) {
     EXPECT_TRUE(ids.insert(kind.message_id).second) << kind.name;
     EXPECT_EQ(kind.message_id.size(), 32u) << kind.name;
     EXPECT_EQ(kind.message_id.find_first_not_of("0123456789abcdef"), std::string_view::npos) << kind.name;
+  }
+}
+
+std::string text_of(const char* file) {
+  std::ifstream stream(file);
+  EXPECT_TRUE(stream) << file;
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(EventKinds, AreInTheCatalogOfTheJournalAndOnThePage) {
+  const std::string catalog = text_of(GPUCTL_CATALOG), page = text_of(GPUCTL_EVENTS_PAGE);
+  for (const EventKind& kind : kEventKinds) {
+    const std::string name(kind.name), id(kind.message_id);
+    EXPECT_NE(catalog.find("\n-- " + id + "\nSubject: "), catalog.npos) << name;
+    const std::size_t row = page.find("\n| `" + name + "` | ");
+    ASSERT_NE(row, page.npos) << name;
+    EXPECT_NE(page.substr(row + 1, page.find('\n', row + 1) - row).find("| `" + id + "` |"), std::string::npos) << name;
   }
 }
 
