@@ -58,7 +58,7 @@ Outcome<Told> read_told(const boost::json::object& reply) {
 }
 
 void print(Context& context, const Told& told) {
-  if (told.lost > 0) context.out << plural(told.lost, "event") << " before these are forgotten\n";
+  if (told.lost > 0) context.out << plural(told.lost, "event") << " before or between these are forgotten\n";
   for (const ipc::Event& event : told.events) context.out << line_of(event) << '\n';
 }
 
@@ -72,7 +72,8 @@ Outcome<int> tell_all(Context& context, Daemon& daemon, boost::json::object para
     if (!reply) return reply.error();
     const Outcome<Told> told = read_told(*reply);
     if (!told) return told.error();
-    if (all.events.empty()) all.lost = told->lost;
+    // The last reply, which is empty, says again what the one before said.
+    if (all.events.empty() || !told->events.empty()) all.lost += told->lost;
     if (told->events.empty()) break;
     all.events.insert(all.events.end(), told->events.begin(), told->events.end());
   }

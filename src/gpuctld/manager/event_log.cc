@@ -1,6 +1,7 @@
 #include "gpuctld/manager/event_log.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace gpuctl::daemon {
@@ -14,26 +15,35 @@ std::size_t kept_bytes(const ipc::Event& event) {
 }  // namespace
 
 void EventLog::add(ipc::Event event) {
-  event.number = static_cast<std::int64_t>(first_ + kept_.size());
+  event.number = static_cast<std::int64_t>(++last_);
   if (event.text.size() > kMostText) event.text = event.text.substr(0, kMostText - 3) + "...";
   bytes_ += kept_bytes(event);
-  kept_.push_back(std::move(event));
-  for (; kept_.size() > kMostKept || bytes_ > kMostKeptBytes; ++first_) {
-    bytes_ -= kept_bytes(kept_.front());
-    kept_.pop_front();
-  }
+  by_user_[event.uid].push_back(last_);
+  kept_.emplace(last_, std::move(event));
+  while (kept_.size() > kMostKept || bytes_ > kMostKeptBytes) drop_one();
+}
+
+void EventLog::drop_one() {
+  const auto most = std::ranges::max_element(by_user_, [](const auto& a, const auto& b) {
+    return std::pair(a.second.size(), b.second.front()) < std::pair(b.second.size(), a.second.front());
+  });
+  const auto dropped = kept_.find(most->second.front());
+  bytes_ -= kept_bytes(dropped->second);
+  kept_.erase(dropped);
+  most->second.pop_front();
+  if (most->second.empty()) by_user_.erase(most);
 }
 
 EventLog::Part EventLog::after(std::uint64_t number, const Wanted& wanted) const {
-  const std::uint64_t end = first_ + kept_.size();
-  number = std::min(number, end - 1);  // one of an earlier daemon may be greater than any here
-  std::uint64_t next = std::max(number + 1, first_);
+  number = std::min(number, last_);  // one of an earlier daemon may be greater than any here
   Part part;
-  part.lost = next - (number + 1);
-  for (; next < end && part.events.size() < kMostInReply; ++next)
-    if (wanted(kept_[next - first_])) part.events.push_back(kept_[next - first_]);
-  part.last = next - 1;
-  part.more = next < end;
+  std::uint64_t seen = 0;
+  auto next = kept_.upper_bound(number);
+  for (; next != kept_.end() && part.events.size() < kMostInReply; ++next, ++seen)
+    if (wanted(next->second)) part.events.push_back(next->second);
+  part.more = next != kept_.end();
+  part.last = part.more ? std::prev(next)->first : last_;
+  part.lost = part.last - number - seen;
   return part;
 }
 

@@ -1,5 +1,6 @@
-// What happened lately, for callers of Events (io.gpuctl). Who reads slowly misses what is forgotten meanwhile, and
-// learns how much that is; nothing waits for a reader. One thread.
+// What happened lately, for callers of Events (io.gpuctl). Where it is more than is kept, the oldest event goes of the
+// user who has the most: who makes many loses those, and no others. Who reads slowly misses what is forgotten
+// meanwhile, and learns how much that is; nothing waits for a reader. One thread.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "ipc/types.h"
@@ -39,17 +41,23 @@ class EventLog {
   /// What is new since the reader's last call.
   Part go_on(Session& reader, const Wanted& wanted);
   void forget(Session& reader) { readers_.erase(&reader); }
-  bool any(const Wanted& wanted) const { return std::ranges::any_of(kept_, wanted); }
+  bool any(const Wanted& wanted) const {
+    return std::ranges::any_of(kept_, [&](const auto& entry) { return wanted(entry.second); });
+  }
 
   /// Those who follow.
   std::vector<Session*> readers() const;
   bool followed() const { return !readers_.empty(); }
 
  private:
-  std::deque<ipc::Event> kept_;
-  std::size_t bytes_ = 0;                      ///< of kept_
-  std::uint64_t first_ = 1;                    ///< number of kept_.front()
-  std::map<Session*, std::uint64_t> readers_;  ///< number of the last event that each had
+  using User = std::optional<std::int64_t>;
+  void drop_one();
+
+  std::map<std::uint64_t, ipc::Event> kept_;           ///< by number
+  std::map<User, std::deque<std::uint64_t>> by_user_;  ///< the numbers of what is kept
+  std::size_t bytes_ = 0;                              ///< of kept_
+  std::uint64_t last_ = 0;                             ///< number of the latest event
+  std::map<Session*, std::uint64_t> readers_;          ///< number of the last event that each had
 };
 
 }  // namespace gpuctl::daemon

@@ -65,6 +65,31 @@ TEST(EventLog, ASlowReaderIsToldHowManyItMissed) {
   EXPECT_TRUE(log.go_on(reader(place), kAll).events.empty());
 }
 
+TEST(EventLog, WhoMakesManyPushesOutNoEventOfOthers) {
+  EventLog log;
+  const auto of_user = [](std::int64_t uid) {
+    ipc::Event one = event("a");
+    one.uid = uid;
+    return one;
+  };
+  log.add(of_user(1));
+  log.add(event("b"));  // nobody's
+  for (std::size_t i = 0; i < 3 * EventLog::kMostKept; ++i) log.add(of_user(2));
+  log.add(of_user(1));
+  const auto not_of_2 = log.after(0, [](const ipc::Event& one) { return one.uid != 2; });
+  EXPECT_EQ(numbers(not_of_2), (std::vector<std::int64_t>{1, 2, 3 * EventLog::kMostKept + 3}));
+  EXPECT_EQ(not_of_2.lost, 2 * EventLog::kMostKept + 3) << "those of 2";
+  int place = 0;
+  EventLog::Part part = log.begin(reader(place), 0, kAll);
+  std::uint64_t had = part.events.size(), lost = part.lost;
+  while (part.more) {
+    part = log.go_on(reader(place), kAll);
+    had += part.events.size(), lost += part.lost;
+  }
+  EXPECT_EQ(had, EventLog::kMostKept);
+  EXPECT_EQ(had + lost, 3 * EventLog::kMostKept + 3);
+}
+
 TEST(EventLog, WhatIsKeptIsBoundedInBytesToo) {
   EventLog log;
   const std::string name(60'000, 'x');
