@@ -162,6 +162,7 @@ void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::op
   const auto exists = [this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; };
   ends_.faults().keep(exists);
   ends_.ended().keep(exists);
+  kept_.keep_moved(exists);
   arm_tick();
   kept_.save_slices();
   tell_changes(before, by);

@@ -105,6 +105,24 @@ TEST_F(MoveTest, TheNextDaemonKnows) {
   EXPECT_EQ(attach(program, false).parameters.at("slice"), "first") << "it starts anew";
 }
 
+TEST_F(MoveTest, ASliceOfTheSameNameIsAnotherOne) {
+  create("first", json::object());
+  create("second", json::object());
+  const auto attach = [&](ipc::Connection& connection, bool resumed) {
+    return call(connection, "Attach", {{"slice", "first"}, {"device_uuids", {kUuid}}, {"resumed", resumed}})
+        .parameters.at("slice");
+  };
+  {
+    auto program = connect();
+    EXPECT_EQ(attach(program, false), "first");
+    EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "second"}}).error, "");
+  }
+  ASSERT_TRUE(eventually([&] { return call("DeleteSlice", {{"path", "second"}}).error.empty(); }));
+  create("second", json::object());
+  auto program = connect();
+  EXPECT_EQ(attach(program, true), "first");
+}
+
 TEST_F(MoveTest, AFrozenSliceHasNothingUntilItIsThawedWhateverBecomesOfTheDaemon) {
   create("ice", {{"reserve", 16}, {"reserve_mode", "strict"}});
   create("ice/below", json::object());

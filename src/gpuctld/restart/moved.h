@@ -2,6 +2,7 @@
 // the record of what they hold (holdings.h). One thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ class Moved {
   /// Forgets processes that have ended.
   void note(const ProcessIdentity& process, std::string slice);
   void restore(std::vector<MovedProgram> programs) { programs_ = std::move(programs); }
+  /// Forgets slices that no longer exist: a new slice of the same name is another slice.
+  void keep(const std::function<bool(const std::string& slice)>& exists) {
+    std::erase_if(programs_, [&](const MovedProgram& program) { return !exists(program.slice); });
+  }
   /// Null: it was not moved.
   const std::string* of(const ProcessIdentity& process) const;
   const std::vector<MovedProgram>& programs() const { return programs_; }
