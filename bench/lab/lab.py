@@ -20,6 +20,7 @@ KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
 # Without it a program for which nothing is in force keeps its kernels in their original form.
 PREEMPTIBLE = "daemon.always_preemptible = true\n"
 ALWAYS_REWRITTEN = PREEMPTIBLE + "lab.latency_target_us = 1\n"  # short kernels too
+LEAVES_MPS = 'daemon.mps = "leave"\n'  # the lab starts it, or there is to be none
 BY_CAPACITY = 'lab.placement = "capacity"\n'
 PROGRAM_LIMIT_S = 120
 
@@ -106,7 +107,7 @@ class Lab:
     @contextlib.contextmanager
     def gpuctld(self, *options, config="", limit_s=900):
         config_path = self.scratch / "gpuctl.toml"
-        config_path.write_text(config)
+        config_path.write_text(LEAVES_MPS + config)
         state = self.scratch / f"{self.step}.state"
         shutil.rmtree(state, ignore_errors=True)
         command = [

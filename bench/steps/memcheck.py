@@ -5,7 +5,7 @@ in shared memory.
 import re
 import time
 
-from ..lab.lab import ALWAYS_REWRITTEN, toolkit_program
+from ..lab.lab import ALWAYS_REWRITTEN, LEAVES_MPS, toolkit_program
 
 TOOLS = ("memcheck", "racecheck")
 AT_ONCE = 6  # each with a gpuctld of its own, so that none is evicted for another while the tool holds up its launches
@@ -164,7 +164,7 @@ def find_way(lab, sanitizer, socket):
 def start_daemons(lab):
     """Starts daemons and returns their sockets. Each daemon has the whole GPU to give."""
     config = lab.scratch / "memcheck.toml"
-    config.write_text(ALWAYS_REWRITTEN)
+    config.write_text(LEAVES_MPS + ALWAYS_REWRITTEN)
     before, sockets, daemons = lab.env, [], []
     for number in range(lab.size(AT_ONCE, 2)):
         socket = lab.scratch / f"memcheck{number}.sock"
