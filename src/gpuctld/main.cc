@@ -25,6 +25,7 @@
 #include "gpuctld/host/journal.h"
 #include "gpuctld/host/line_log.h"
 #include "gpuctld/host/mps_helper.h"
+#include "gpuctld/host/mps_start.h"
 #include "gpuctld/host/service_manager.h"
 #include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/manager/service.h"
@@ -104,6 +105,7 @@ Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions&
 
 /// Where a daemon that may use GPUs has its own MPS: beside its socket.
 std::string mps_directory(const Options& options) {
+  if (!options.mps_start_socket.empty()) return std::string(kServiceMps);
   if (!options.mps_control_socket.empty()) return "";  // it is not the user who could
   return std::filesystem::absolute(options.socket).string() + ".mps";
 }
@@ -145,6 +147,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);
+  if (options.mps_start) return become_mps(STDIN_FILENO, STDOUT_FILENO);
   if (options.mps_control) return answer_mps_command(STDIN_FILENO, STDOUT_FILENO);
   make_room_for_descriptors();
   give_large_blocks_back();
@@ -171,6 +174,7 @@ int run(int argc, char** argv) {
                                  .probe_socket = options.probe_socket,
                                  .socket = std::filesystem::absolute(options.socket),
                                  .mps_directory = mps_directory(options),
+                                 .mps_start_socket = options.mps_start_socket,
                                  .mps_control_socket = options.mps_control_socket,
                                  // The system's daemon has a user of its own, who is nobody to it.
                                  .root_uid = options.private_instance ? ::geteuid() : 0,

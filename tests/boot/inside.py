@@ -24,6 +24,20 @@ with socket.socket(socket.AF_UNIX) as asked:
     print(asked.recv(4096).decode())
 """
 
+MPS = pathlib.Path("/usr/bin/nvidia-cuda-mps-control")
+PIPES = pathlib.Path("/run/gpuctl/mps/shared")
+STANDS_IN_FOR_MPS = """#!/bin/sh
+pid_file=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
+if [ "$1" = -f ]; then
+  echo $$ >"$pid_file"
+  trap 'rm "$pid_file"; exit' TERM
+  while :; do sleep 0.05; done
+fi
+read -r command
+if [ "$command" = quit ]; then kill "$(cat "$pid_file")"; fi
+exit 0
+"""
+
 
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -76,13 +90,41 @@ class Units(unittest.TestCase):
 
     def test_3_on_the_software_gpu_a_restart_keeps_the_slices(self):
         DROP_IN.parent.mkdir(parents=True)
-        start = re.search(r"ExecStart=(\S+)", systemctl("cat", "gpuctld.service"))[1]
+        start = re.search(r"ExecStart=(.+)", systemctl("cat", "gpuctld.service"))[1]
         DROP_IN.write_text(f"[Service]\nExecStart=\nExecStart={start} --software-gpu\nWatchdogSec=2s\n")
         systemctl("daemon-reload")
         systemctl("restart", "gpuctld.service")
         self.assertEqual(gpuctl("create-slice", "kept", "--reserve", "2").returncode, 0)
         systemctl("restart", "gpuctld.service")
         self.assertIn("kept", gpuctl("list").stdout)
+
+    def test_3a_mps_is_started_by_root_in_a_unit_of_its_own(self):
+        """A control program of our own stands in for NVIDIA's, which needs a GPU."""
+        MPS.write_text(STANDS_IN_FOR_MPS)
+        MPS.chmod(0o755)
+        CONFIG.write_text('[daemon]\nmps = "manage"\n')
+        systemctl("reload", "gpuctld.service")
+        self.assertIn("MPS is started for the first program of a slice", gpuctl("status").stdout)
+        self.assertEqual(gpuctl("run", "--slice", "/", "true", user=NOBODY).returncode, 0)
+        self.assertIn(f"MPS is in {PIPES}: gpuctld started it", gpuctl("status").stdout)
+        pid = (PIPES / "nvidia-cuda-mps-control.pid").read_text().strip()
+        self.assertIn("gpuctld-mps-start@", pathlib.Path("/proc", pid, "cgroup").read_text())
+        self.assertEqual(PIPES.stat().st_uid, 0)
+        variables = pathlib.Path("/proc", pid, "environ").read_text().split("\0")
+        self.assertIn("GPUCTL_MPS_SERVER=/run/gpuctld/io.gpuctl", variables)
+        self.assertRegex(next(one for one in variables if one.startswith("LD_PRELOAD=")), "/libgpuslice.so$")
+        asked = run(*DAEMON, "/usr/bin/python3", "-c", ASK_MPS.replace("get_server_list", "@shared get_server_list"))
+        self.assertEqual(asked.stdout.strip(), "ok", asked.stderr)
+        refused = run(*NOBODY, "/usr/bin/python3", "-c", ASK_MPS.replace("/mps", "/mps-start"))
+        self.assertIn("PermissionError", refused.stderr)
+        systemctl("restart", "gpuctld.service")
+        self.assertIn(f"MPS is in {PIPES}: gpuctld started it", gpuctl("status").stdout)
+        self.assertTrue(pathlib.Path("/proc", pid).exists(), "it goes on when the daemon ends")
+        run(*DAEMON, "/usr/bin/python3", "-c", ASK_MPS.replace("get_server_list", "@shared quit"))
+        wait_for(lambda: "MPS is in" not in gpuctl("status").stdout, "it to end")
+        CONFIG.unlink()
+        MPS.unlink()
+        systemctl("reload", "gpuctld.service")
 
     def test_4_one_that_is_killed_or_hangs_is_started_again(self):
         for number, end in enumerate((signal.SIGKILL, signal.SIGSTOP), 1):
@@ -128,7 +170,7 @@ class Units(unittest.TestCase):
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 
     def test_7_a_stop_ends_it_and_the_sockets_go(self):
-        sockets = ("gpuctld.socket", "gpuctld-probe.socket", "gpuctld-mps.socket")
+        sockets = ("gpuctld.socket", "gpuctld-probe.socket", "gpuctld-mps.socket", "gpuctld-mps-start.socket")
         systemctl("stop", "gpuctl-cdi.path", "gpuctld.service", *sockets)
         self.assertNotEqual(gpuctl("status").returncode, 0)
         self.assertFalse(pathlib.Path("/run/gpuctld/io.gpuctl").exists())

@@ -17,6 +17,7 @@ NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),
     *("gpuctld-mps.socket", "gpuctld-mps@.service"),
+    *("gpuctld-mps-start.socket", "gpuctld-mps-start@.service"),
     *("gpuctl-cdi.path", "gpuctl-cdi.service", "gpuctl-cdi-changed.service"),
 )
 
@@ -79,18 +80,18 @@ class Service(unittest.TestCase):
         self.assertEqual(re.findall(r"^CapabilityBoundingSet=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
 
     def test_devices_for_containers_follow_the_slices(self):
-        path, service, changed = (unit.read_text() for unit in self.units[6:9])
+        path, service, changed = (unit.read_text() for unit in self.units[8:11])
         self.assertIn("PathChanged=/run/gpuctld/state.json\n", path)
-        self.assertIn(f"Unit={self.units[8].name}\n", path)
-        self.assertIn(f"ExecStart=systemctl restart --no-block {self.units[7].name}\n", changed)
-        self.assertRegex(service, rf"(?m)^After=.*{self.units[8].name}$")  # no change is missed in between
+        self.assertIn(f"Unit={self.units[10].name}\n", path)
+        self.assertIn(f"ExecStart=systemctl restart --no-block {self.units[9].name}\n", changed)
+        self.assertRegex(service, rf"(?m)^After=.*{self.units[10].name}$")  # no change is missed in between
         self.assertIn(f"ExecStart={GPUCTL} cdi generate --output /run/cdi/gpuctl.json\n", service)
         self.assertIn("Also=gpuctl-cdi.service\n", path)  # at boot the slices are there without a change
-        done = self.exposure(self.units[7], MOST_EXPOSED)
+        done = self.exposure(self.units[9], MOST_EXPOSED)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def check_helper(self, units, option, command):
-        """The daemon connects where a process of root's without capabilities answers, and nobody else may."""
+    def check_helper(self, units, option, command, capabilities=""):
+        """The daemon connects where a process of root's answers, and nobody else may. `capabilities`: what it has."""
         socket, helper = (unit.read_text() for unit in units)
 
         def values(text, name):
@@ -104,7 +105,7 @@ class Service(unittest.TestCase):
             self.assertIn(units[0].name, values(self.text, order)[0].split())
         self.assertEqual(values(helper, "ExecStart"), [f"{GPUCTLD} {command}"])
         self.assertEqual(values(helper, "StandardOutput"), ["socket"])
-        self.assertEqual(values(helper, "CapabilityBoundingSet"), [""])
+        self.assertEqual(values(helper, "CapabilityBoundingSet"), [capabilities])
         self.assertEqual(values(helper, "User"), [])
 
     def test_the_driver_is_asked_elsewhere(self):
@@ -119,6 +120,11 @@ class Service(unittest.TestCase):
             self.assertNotRegex(unit.read_text(), r"(?m)^PrivateTmp=")
         done = self.exposure(self.units[5], MOST_OF_HELPER)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_mps_is_started_elsewhere(self):
+        few = "CAP_SETUID CAP_SETGID CAP_DAC_OVERRIDE CAP_KILL CAP_SYS_PTRACE CAP_SYS_NICE CAP_IPC_OWNER CAP_IPC_LOCK"
+        self.check_helper(self.units[6:8], "--mps-start-socket", "--mps-start", few)
+        self.assertIn("RuntimeDirectory=gpuctl/mps\n", self.units[7].read_text())
 
 
 if __name__ == "__main__":

@@ -61,6 +61,11 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--mps-control-socket", options.mps_control_socket,
                  "Give commands for MPS by connecting to PATH, where gpuctld --mps-control answers")
       ->type_name("PATH");
+  app.add_flag("--mps-start", options.mps_start,
+               "Only start the MPS that the standard input names, for --mps-start-socket");
+  app.add_option("--mps-start-socket", options.mps_start_socket,
+                 "Start MPS by connecting to PATH, where gpuctld --mps-start answers")
+      ->type_name("PATH");
   app.add_option("--evict-storm", storm,
                  "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
       ->type_name("USEC")
@@ -78,8 +83,9 @@ Options parse_options(int argc, char** argv, int& exit_status) {
     }
     if (options.strict && !options.check_config)
       throw CLI::ParseError("--strict needs --check-config", CLI::ExitCodes::RequiresError);
-    if (options.check_config + options.probe + options.mps_control > 1)
-      throw CLI::ParseError("give one of --check-config, --probe and --mps-control", CLI::ExitCodes::ExcludesError);
+    if (options.check_config + options.probe + options.mps_control + options.mps_start > 1)
+      throw CLI::ParseError("give one of --check-config, --probe, --mps-control and --mps-start",
+                            CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     exit_status = 0;

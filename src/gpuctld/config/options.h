@@ -19,6 +19,8 @@ struct Options {
   std::string probe_socket;        ///< where `gpuctld --probe` answers; "": a child process asks the driver
   bool mps_control = false;        ///< only give MPS one command, from standard input
   std::string mps_control_socket;  ///< where `gpuctld --mps-control` answers; "": the daemon gives MPS its commands
+  bool mps_start = false;          ///< only start MPS, and become its control daemon
+  std::string mps_start_socket;    ///< where `gpuctld --mps-start` answers; "": the daemon starts MPS
   std::chrono::microseconds evict_storm{0};
 };
 

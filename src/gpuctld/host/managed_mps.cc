@@ -1,16 +1,15 @@
 #include "gpuctld/host/managed_mps.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
-#include "base/installed.h"
-#include "gpuctld/config/trusted_file.h"
+#include "gpuctld/host/child_program.h"
 #include "gpuctld/host/mps_control.h"
+#include "gpuctld/host/mps_question.h"
+#include "gpuctld/host/mps_start.h"
+#include "gpuctld/protocol/process.h"
 
 namespace gpuctl::daemon {
 
@@ -18,36 +17,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLookAtMps{200};
-
-/// libgpuslice.so beside the running program in a build tree, else the installed one.
-std::string preloaded_library() {
-  std::error_code error;
-  const std::filesystem::path self = own_executable();
-  const auto beside = self.parent_path().parent_path() / "libgpuslice" / "libgpuslice.so";
-  if (!self.empty() && std::filesystem::exists(beside, error)) return beside.string();
-  const auto directory = std::filesystem::path(GPUCTL_SOFTGPU_DIR).parent_path();
-  return installed(self, GPUCTL_SBINDIR, directory, "libgpuslice.so").string();
-}
-
-/// For the control daemon and its servers.
-std::vector<std::string> environment_of(const ManagedMps::Place& place) {
-  const char* before = std::getenv("LD_PRELOAD");
-  const std::string more = before == nullptr || *before == '\0' ? "" : ":" + std::string(before);
-  return {"CUDA_MPS_PIPE_DIRECTORY=" + place.directory, "CUDA_MPS_LOG_DIRECTORY=" + place.directory,
-          "LD_PRELOAD=" + preloaded_library() + more, "GPUCTL_MPS_SERVER=" + place.socket,
-          // It is no program of a slice.
-          "GPUCTL_SOCKET=", "GPUCTL_SLICE="};
-}
-
-/// MPS makes none. Nobody else may have made it, as in a directory for all.
-Result<void> make_directory(const std::string& directory) {
-  for (const std::string& path : {std::filesystem::path(directory).parent_path().string(), directory}) {
-    if (::mkdir(path.c_str(), 0755) == 0) ::chmod(path.c_str(), 0755);  // whatever the umask
-    if (const auto trusted = check_trusted_directory(path, ::geteuid()); !trusted) return trusted.error();
-  }
-  return {};
-}
+constexpr std::chrono::milliseconds kLookAtMps{200}, kLookForMps{10};
+/// A control daemon that is started is there after this time, or is taken for one that cannot be.
+constexpr std::chrono::seconds kMpsComesWithin{3};
 
 }  // namespace
 
@@ -67,7 +39,7 @@ bool ManagedMps::active() {
 
 bool ManagedMps::wait(const void* who, std::function<void()> then) {
   if (stopped_) return false;
-  const bool runs = active();
+  const bool runs = !starts_ && active();
   if (runs && !quits_) return false;
   if (!runs && !starts_) start();
   if (!runs && !starts_) return false;
@@ -79,23 +51,44 @@ void ManagedMps::start() {
   if (steady_clock::now() < next_try_) return;
   const std::string program = mps_control_program();
   if (::access(program.c_str(), X_OK) != 0) return;
-  if (const auto made = make_directory(place_.directory); !made) return started(made.error());
-  std::vector<std::string> arguments{"-d"};
-  if (serves_several_users(program)) arguments.emplace_back(kSeveralUsers);
-  auto child = ChildProgram::start(
-      context_, program, environment_of(place_), "", [this](const Result<std::string>& output) { started(output); },
-      arguments);
-  if (child) return void(starts_ = std::move(*child));
-  started(child.error());
+  const auto heard = [this](const Result<std::string>& output) {
+    output ? await(steady_clock::now() + kMpsComesWithin) : started(output);
+  };
+  if (!place_.start_socket.empty()) {
+    auto asked = MpsQuestion::ask(
+        context_, place_.start_socket,
+        std::string(service_mps_name(place_.directory)) + std::string(one_user_ ? kOneUser : ""), heard);
+    if (!asked) return started(asked.error());
+    starts_ = [question = std::move(*asked)] { question->cancel(); };
+    return;
+  }
+  if (const auto made = make_mps_directory(place_.directory); !made) return started(made.error());
+  auto child = ChildProgram::start(context_, program, mps_environment(place_.directory, place_.socket), "", heard,
+                                   mps_arguments(program, "-d", one_user_));
+  if (!child) return started(child.error());
+  starts_ = [started = std::move(*child)] { started->kill(); };
+}
+
+/// Its control daemon comes up.
+void ManagedMps::await(steady_clock::time_point until) {
+  if (active() || steady_clock::now() >= until) return started(std::string());
+  timer_.expires_after(kLookForMps);
+  timer_.async_wait([this, until](boost::system::error_code error) {
+    if (!error) await(until);
+  });
 }
 
 void ManagedMps::started(const Result<std::string>& output) {
-  starts_.reset();
+  starts_ = nullptr;
   if (output && active()) {
     log_("started MPS" + place_.whose + ", with libgpuslice inside");
     trouble_.clear();
     serve();
+  } else if (!std::exchange(one_user_, true) && knows_several_users(mps_control_program())) {
+    start();  // perhaps it goes without
+    if (starts_) return;
   } else {
+    one_user_ = false;
     put_off();
     trouble_ = output ? "its control daemon is not there" : output.error().message;
     log_("MPS" + place_.whose + " was not started: " + trouble_ + "; programs take turns");
@@ -118,6 +111,8 @@ void ManagedMps::serve() {
   user_.reset();
   const auto control = mps_process_in(place_.directory, "/proc", ::geteuid());
   several_users_ = control && was_started_with(*control, kSeveralUsers);
+  const auto users = control ? users_of(*control) : std::nullopt;
+  owner_ = users ? users->effective : ::geteuid();
   look();
 }
 
@@ -144,9 +139,9 @@ void ManagedMps::look() {
 }
 
 bool ManagedMps::admits(std::uint32_t uid) {
-  if (quits_ || !active()) return false;
+  if (starts_ || quits_ || !active()) return false;
   if (several_users_) return true;
-  if (::geteuid() != 0) return uid == ::geteuid();
+  if (owner_ != 0) return uid == owner_;
   const auto now = steady_clock::now();
   if (user_ && *user_ != uid && (in_use_ || now - used_ < kMpsFirstPause)) return false;
   user_ = uid;
@@ -155,12 +150,18 @@ bool ManagedMps::admits(std::uint32_t uid) {
 }
 
 void ManagedMps::ask(const std::string& command, std::function<void(const std::string& output)> next) {
-  auto child = start_mps_control(context_, mps_control_program(), place_.directory, command,
-                                 [this, next = std::move(next)](const Result<std::string>& output) {
-                                   asks_.reset();
-                                   output ? next(*output) : keep();
-                                 });
-  if (child) asks_ = std::move(*child);
+  const auto heard = [this, next = std::move(next)](const Result<std::string>& output) {
+    asks_ = nullptr;
+    output ? next(*output) : keep();
+  };
+  if (!place_.control_socket.empty()) {
+    const std::string whose = "@" + std::string(service_mps_name(place_.directory)) + " ";
+    auto asked = MpsQuestion::ask(context_, place_.control_socket, whose + command, heard);
+    if (asked) asks_ = [question = std::move(*asked)] { question->cancel(); };
+    return;
+  }
+  auto child = start_mps_control(context_, mps_control_program(), place_.directory, command, heard);
+  if (child) asks_ = [started = std::move(*child)] { started->kill(); };
 }
 
 /// It is not ended now. Whether it is used is asked again later.
@@ -197,8 +198,8 @@ void ManagedMps::stop() {
   stopped_ = true;
   waiting_.clear();
   timer_.cancel();
-  for (const auto& child : {starts_, asks_})
-    if (child) child->kill();
+  for (const auto& give_up : {starts_, asks_})
+    if (give_up) give_up();
 }
 
 }  // namespace gpuctl::daemon

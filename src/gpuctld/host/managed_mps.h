@@ -9,12 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "gpuctld/host/child_program.h"
+#include "base/result.h"
 #include "gpuctld/host/mps.h"
 
 namespace gpuctl::daemon {
@@ -30,9 +29,11 @@ class ManagedMps {
  public:
   using Log = std::function<void(const std::string& line)>;
   struct Place {
-    std::string directory;  ///< its pipe directory, which is made
-    std::string socket;     ///< where the library inside finds the daemon
-    std::string whose;      ///< for people: " for slice ls"; "": of all that are not isolated
+    std::string directory;       ///< its pipe directory, which is made
+    std::string socket;          ///< where the library inside finds the daemon
+    std::string start_socket;    ///< where `gpuctld --mps-start` starts it; "": this process does
+    std::string control_socket;  ///< where `gpuctld --mps-control` gives it commands; "": this process does
+    std::string whose;           ///< for people: " for slice ls"; "": of all that are not isolated
   };
 
   /// Takes over an MPS that runs there.
@@ -41,6 +42,9 @@ class ManagedMps {
   const std::string& directory() const { return place_.directory; }
   /// Whether it runs.
   bool active();
+
+  /// It does not run, and nobody waits for it.
+  bool rests() { return !starts_ && !asks_ && waiting_.empty() && !active(); }
 
   /// A program of this user would join it. If it is being started, or is started now, `then` is called once that has
   /// ended, well or not, unless forget() comes first, and true is returned. False: it runs, or cannot be started now.
@@ -62,6 +66,7 @@ class ManagedMps {
 
  private:
   void start();
+  void await(std::chrono::steady_clock::time_point until);
   void started(const Result<std::string>& output);
   void serve();
   void look();
@@ -78,13 +83,14 @@ class ManagedMps {
   Log log_;
   std::chrono::milliseconds idle_;
   MpsWatch watch_;
-  std::shared_ptr<ChildProgram> starts_, asks_;
+  std::function<void()> starts_, asks_;  ///< end what is under way; empty: nothing is
   std::map<const void*, std::function<void()>> waiting_;
   std::chrono::milliseconds pause_{0};
   std::chrono::steady_clock::time_point next_try_{}, began_{}, used_{};
   std::optional<std::uint32_t> user_;
+  std::uint32_t owner_ = 0;  ///< of its control daemon
   std::string trouble_;
-  bool several_users_ = false, in_use_ = false, quits_ = false, stopped_ = false;
+  bool several_users_ = false, one_user_ = false, in_use_ = false, quits_ = false, stopped_ = false;
 };
 
 }  // namespace gpuctl::daemon

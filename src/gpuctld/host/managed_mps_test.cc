@@ -29,6 +29,7 @@ class ManagedMpsTest : public testing::Test {
 cd "$CUDA_MPS_PIPE_DIRECTORY" || exit 9
 [ -e ../refuses ] && { echo no GPU; exit 1; }
 if [ "$1" = -d ]; then
+  [ -e ../knows_no_more ] && [ $# -gt 1 ] && { echo unknown option; exit 1; }
   echo "$GPUCTL_MPS_SERVER $LD_PRELOAD $*" > ../asked
   ../nvidia-cuda-mps-sleeps 600 < /dev/null > /dev/null 2>&1 & echo $! > nvidia-cuda-mps-control.pid
   exit
@@ -53,7 +54,7 @@ exit 0
 
   std::string place() const { return directory_ + "/mps"; }
   ManagedMps& mps() {
-    if (!mps_) mps_.emplace(context_, ManagedMps::Place{place(), "/run/s", ""}, log(), 300ms);
+    if (!mps_) mps_.emplace(context_, ManagedMps::Place{place(), "/run/s", "", "", ""}, log(), 300ms);
     return *mps_;
   }
   ManagedMps::Log log() {
@@ -142,7 +143,7 @@ TEST_F(ManagedMpsTest, TheNextDaemonTakesItOver) {
   mps().note_use(true);
   ASSERT_TRUE(ask());
   mps().stop();
-  ManagedMps next(context_, {place(), "/run/s", ""}, log(), 300ms);
+  ManagedMps next(context_, {place(), "/run/s", "", "", ""}, log(), 300ms);
   EXPECT_TRUE(next.active());
   EXPECT_FALSE(next.wait(&next, [] {}));
   run_until([this] { return log_.size() == 2; });
@@ -165,6 +166,16 @@ TEST_F(ManagedMpsTest, ItServesSeveralUsersWhereItKnowsHow) {
   mps().note_use(true);
   ASSERT_TRUE(ask());
   EXPECT_TRUE(text_of("asked").ends_with(" -d -multiuser-server\n")) << text_of("asked");
+}
+
+TEST_F(ManagedMpsTest, IfItDoesNotStartForSeveralUsersItDoesForOne) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  std::ofstream(directory_ + "/nvidia-cuda-mps-control", std::ios::app) << "# -multiuser-server\n";
+  std::ofstream(directory_ + "/knows_no_more") << "";
+  mps().note_use(true);
+  ASSERT_TRUE(ask());
+  EXPECT_TRUE(text_of("asked").ends_with(" -d\n")) << text_of("asked");
+  EXPECT_EQ(log_, std::vector<std::string>{"started MPS, with libgpuslice inside"});
 }
 
 TEST_F(ManagedMpsTest, ADirectoryOfOthersIsNotUsed) {

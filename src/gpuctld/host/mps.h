@@ -27,8 +27,8 @@ std::string mps_control_program();
 
 /// For the control daemon: its server serves several users at a time. Newer ones know it, and root alone may say it.
 inline constexpr char kSeveralUsers[] = "-multiuser-server";
-/// Whether this control program knows that, and this process may say it.
-bool serves_several_users(const std::string& control_program);
+/// Whether this control program knows that.
+bool knows_several_users(const std::string& control_program);
 /// Whether the process got that argument when it was started.
 bool was_started_with(std::int32_t pid, const std::string& argument, const std::string& proc = "/proc");
 

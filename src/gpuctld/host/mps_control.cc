@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpuctld/host/mps_question.h"
+#include "gpuctld/host/mps_start.h"
 
 namespace gpuctl::daemon {
 
@@ -118,7 +119,9 @@ void MpsControl::run(const std::string& command, Next next) {
 Result<void> MpsControl::start(const std::string& command, Heard heard) {
   const Place& place = tasks_.front().place;
   if (!place.socket.empty()) {
-    auto question = MpsQuestion::ask(context_, place.socket, command, std::move(heard));
+    const std::string_view name = service_mps_name(place.pipe_directory);
+    const std::string whose = name.empty() ? "" : "@" + std::string(name) + " ";
+    auto question = MpsQuestion::ask(context_, place.socket, whose + command, std::move(heard));
     if (!question) return question.error();
     give_up_ = [asked = std::move(*question)] { asked->cancel(); };
     return {};

@@ -14,12 +14,13 @@
 #include "base/read_write.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/host/mps_control.h"
+#include "gpuctld/host/mps_start.h"
 
 namespace gpuctl::daemon {
 
 namespace {
 
-/// The longest command has 38 characters.
+/// The longest command has 38 characters, and up to 18 before it.
 constexpr std::size_t kMostCommand = 64;
 constexpr std::string_view kDone = "ok\n", kFailed = "failed: ";
 
@@ -39,19 +40,22 @@ bool take_pid(std::string_view& text) {
   return error == std::errc{} && pid > 0;
 }
 
-/// The first line, without its end. It is cut where it is longer than any command.
-std::string read_command(int in) {
-  std::string text;
-  read_pieces(in, [&text](std::string_view piece) {
-    text += piece;
-    return text.size() <= kMostCommand && text.find('\n') == text.npos;
-  });
-  return text.substr(0, std::min(text.find('\n'), kMostCommand));
+/// Takes "@NAME " from the front of the text; "": it is not there.
+std::string_view take_name(std::string_view& text) {
+  const std::size_t space = text.find(' ');
+  if (!text.starts_with('@') || space == text.npos || !is_mps_name(text.substr(1, space - 1))) return "";
+  const std::string_view name = text.substr(1, space - 1);
+  text.remove_prefix(space + 1);
+  return name;
 }
 
-Result<std::string> run_mps_command(const std::string& command) {
-  if (const auto allowed = check_mps_command(command); !allowed) return allowed.error();
-  const std::string directory = mps_pipe_directory(), program = mps_control_program();
+Result<std::string> run_mps_command(const std::string& text) {
+  if (const auto allowed = check_mps_command(text); !allowed) return allowed.error();
+  std::string_view rest = text;
+  const std::string_view name = take_name(rest);
+  const std::string command(rest), program = mps_control_program();
+  const std::string directory =
+      name.empty() ? mps_pipe_directory() : std::string(kServiceMps) + "/" + std::string(name);
   // In /tmp any user can make pipes that look like those of MPS.
   if (!mps_process_in(directory, "/proc", ::geteuid()))
     return fail(directory + ": no MPS serves there that root or this process's user started");
@@ -68,7 +72,18 @@ Result<std::string> run_mps_command(const std::string& command) {
 
 }  // namespace
 
-Result<void> check_mps_command(std::string_view command) {
+std::string read_mps_command(int in) {
+  std::string text;
+  read_pieces(in, [&text](std::string_view piece) {
+    text += piece;
+    return text.size() <= kMostCommand && text.find('\n') == text.npos;
+  });
+  return text.substr(0, std::min(text.find('\n'), kMostCommand));
+}
+
+Result<void> check_mps_command(std::string_view whole) {
+  std::string_view command = whole;
+  if (!take_name(command).empty() && command == "quit") return {};
   for (const auto& [verb, pids] : kMpsCommands) {
     std::string_view rest = command;
     if (!rest.starts_with(verb)) continue;
@@ -78,8 +93,9 @@ Result<void> check_mps_command(std::string_view command) {
     if (right && rest.empty()) return {};
   }
   return fail(
-      "'" + one_line(std::string(command)) +
-      "' is no command for MPS that gpuctld gives: get_server_list, get_client_list PID, terminate_client PID PID");
+      "'" + one_line(std::string(whole)) +
+      "' is no command for MPS that gpuctld gives: get_server_list, get_client_list PID, terminate_client PID PID, "
+      "each behind @NAME too, and @NAME quit");
 }
 
 std::string to_mps_answer(const Result<std::string>& output) {
@@ -99,7 +115,7 @@ Result<std::string> from_mps_answer(std::string text) {
 }
 
 int answer_mps_command(int in, int out) {
-  const Result<std::string> output = run_mps_command(read_command(in));
+  const Result<std::string> output = run_mps_command(read_mps_command(in));
   (void)write_all(out, to_mps_answer(output));
   return output ? 0 : 1;
 }

@@ -11,8 +11,12 @@
 namespace gpuctl::daemon {
 
 /// An error, one line, unless the command is `get_server_list`, `get_client_list PID` or `terminate_client PID PID`,
-/// with one space between two words. A PID is a positive decimal number.
+/// with one space between two words. A PID is a positive decimal number. "@NAME " before it means an MPS that `gpuctld
+/// --mps-start` started (mps_start.h), which can also be told `quit`.
 Result<void> check_mps_command(std::string_view command);
+
+/// The first line, without its end. It is cut where it is longer than any command.
+std::string read_mps_command(int in);
 
 /// What the program writes: the control program's output and a line "ok", or a line "failed: " with the reason.
 std::string to_mps_answer(const Result<std::string>& output);

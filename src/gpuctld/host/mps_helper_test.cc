@@ -23,10 +23,17 @@ using boost::system::error_code;
 using Outcome = MpsControl::Outcome;
 
 TEST(MpsHelper, ThreeCommandsAreAllowed) {
-  for (const char* command : {"get_server_list", "get_client_list 1", "terminate_client 10 2147483647"})
+  for (const char* command : {"get_server_list", "get_client_list 1", "terminate_client 10 2147483647",
+                              "@shared get_server_list", "@1a2b3c4d terminate_client 10 2147483647", "@shared quit"})
     EXPECT_TRUE(check_mps_command(command)) << command;
   for (const char* command : {"",
                               "quit",
+                              "@ quit",
+                              "@shared  quit",
+                              "@shared",
+                              "@../x quit",
+                              "@Shared quit",
+                              "@abcdefghijklmnopq quit",
                               "get_server_list ",
                               "get_server_list 1",
                               "get_server_listed",
@@ -49,7 +56,7 @@ TEST(MpsHelper, ThreeCommandsAreAllowed) {
     EXPECT_FALSE(check_mps_command(command)) << command;
   EXPECT_EQ(check_mps_command("quit\t-t").error().message,
             "'quit -t' is no command for MPS that gpuctld gives: get_server_list, get_client_list PID, "
-            "terminate_client PID PID");
+            "terminate_client PID PID, each behind @NAME too, and @NAME quit");
 }
 
 TEST(MpsHelper, AnAnswerThatIsCutOffIsAnError) {

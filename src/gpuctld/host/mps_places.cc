@@ -40,9 +40,18 @@ std::string MpsPlaces::name_of(std::string_view slice) {
 ManagedMps& MpsPlaces::place(const std::string& name, const std::string& whose) {
   std::unique_ptr<ManagedMps>& found = places_[name];
   if (!found)
-    found = std::make_unique<ManagedMps>(
-        context_, ManagedMps::Place{settings_.directory + "/" + name, settings_.socket, whose}, log_);
+    found = std::make_unique<ManagedMps>(context_,
+                                         ManagedMps::Place{settings_.directory + "/" + name, settings_.socket,
+                                                           settings_.start_socket, settings_.control_socket, whose},
+                                         log_);
   return *found;
+}
+
+/// Those that do not run, and that nobody waits for, are forgotten where there are too many.
+bool MpsPlaces::has_room_for(const std::string& name) {
+  if (places_.contains(name)) return true;
+  if (places_.size() >= kMostMps) std::erase_if(places_, [](const auto& entry) { return entry.second->rests(); });
+  return places_.size() < kMostMps;
 }
 
 bool MpsPlaces::runs(const std::string& name) {
@@ -72,7 +81,7 @@ std::vector<std::string> MpsPlaces::active_directories() {
 bool MpsPlaces::wait(const std::string& name, const std::string& slice, const void* who, std::function<void()> then) {
   if (!manages_) return false;
   const bool shared = name == kSharedMps;
-  if (shared && !ours() && mps_active()) return false;
+  if (shared ? !ours() && mps_active() : !has_room_for(name)) return false;
   return place(name, shared ? "" : " for slice " + slice).wait(who, std::move(then));
 }
 

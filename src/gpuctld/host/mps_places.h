@@ -20,12 +20,16 @@ namespace gpuctl::daemon {
 /// The one of all slices that are not isolated.
 inline constexpr char kSharedMps[] = "shared";
 
+/// As many of its own at most, so that users who isolate many slices do not fill the machine with them.
+inline constexpr std::size_t kMostMps = 32;
+
 /// Everything is called on the thread that runs the io_context.
 class MpsPlaces {
  public:
   struct Settings {
     std::string directory;  ///< below which each of its own has a pipe directory; "": it starts none
-    std::string socket;     ///< ManagedMps::Place::socket
+    std::string socket;     ///< ManagedMps::Place::socket, and the next two
+    std::string start_socket, control_socket;
   };
   MpsPlaces(boost::asio::io_context& context, Settings settings, ManagedMps::Log log);
 
@@ -68,6 +72,7 @@ class MpsPlaces {
 
  private:
   ManagedMps& place(const std::string& name, const std::string& whose);
+  bool has_room_for(const std::string& name);
 
   boost::asio::io_context& context_;
   Settings settings_;

@@ -90,7 +90,10 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
                 {.woken = [this](std::uint32_t uid, const auto& drain) { return on_kick(uid, drain); },
                  .rests = [this] { arm_tick(); }}),
       queues_(context),
-      mps_(context, {options_.mps_directory, options_.socket}, log_),
+      mps_(context,
+           {options_.mps_directory, options_.socket, options_.mps_start_socket,
+            options_.mps_start_socket.empty() ? "" : options_.mps_control_socket},
+           log_),
       ends_(
           context, options_.mps_control_socket,
           [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },

@@ -34,9 +34,10 @@ struct ManagerOptions {
   KeptFiles kept;
   std::string config_file;  ///< "": none; read again on reload
   bool config_required = false;
-  std::string probe_socket;                  ///< SearchOptions::probe_socket
-  std::string socket;                        ///< its own, for the library in an MPS that it starts
-  std::string mps_directory;                 ///< MpsPlaces::Settings::directory
+  std::string probe_socket;   ///< SearchOptions::probe_socket
+  std::string socket;         ///< its own, for the library in an MPS that it starts
+  std::string mps_directory;  ///< MpsPlaces::Settings::directory, and the next one
+  std::string mps_start_socket;
   std::string mps_control_socket;            ///< MpsControl::Place::socket
   std::uint32_t root_uid = 0;                ///< owner of the root slice
   std::chrono::microseconds evict_storm{0};  ///< mean time between random grants; 0: off

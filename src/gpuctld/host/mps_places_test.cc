@@ -1,0 +1,61 @@
+#include "gpuctld/host/mps_places.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gpuctld/testing/fake_mps_control.h"
+
+namespace gpuctl::daemon::mps_places_test {
+namespace {
+
+/// A process of MPS's name serves in each directory that has its pid file.
+class MpsPlacesTest : public testing::Test {
+ protected:
+  MpsPlacesTest() { mps_.serve(), ::unsetenv("CUDA_MPS_PIPE_DIRECTORY"); }
+  std::string serve(const std::string& name) {
+    const std::string directory = mps_.directory() + "/places/" + name;
+    std::filesystem::create_directories(directory);
+    std::filesystem::copy(mps_.directory() + "/nvidia-cuda-mps-control.pid", directory);
+    return directory;
+  }
+  MpsPlaces places() {
+    MpsPlaces made(context_, {mps_.directory() + "/places", "/run/s", "", ""}, [](const std::string&) {});
+    made.manage(true);
+    return made;
+  }
+
+  FakeMpsControl mps_;
+  boost::asio::io_context context_{1};
+};
+
+TEST_F(MpsPlacesTest, ThoseOfTheDaemonBeforeAreTakenOver) {
+  const std::string shared = serve(kSharedMps), of_slice = serve(MpsPlaces::name_of("a/b"));
+  MpsPlaces all = places();
+  EXPECT_TRUE(all.ours() && all.runs(MpsPlaces::name_of("a/b")));
+  EXPECT_FALSE(all.runs(MpsPlaces::name_of("a")));
+  EXPECT_EQ(all.name_in(shared), kSharedMps);
+  EXPECT_EQ(all.name_in(of_slice), MpsPlaces::name_of("a/b"));
+  EXPECT_EQ(all.name_in("/tmp/nvidia-mps"), "");
+  EXPECT_EQ(all.offered(kSharedMps, ::geteuid()), shared);
+  EXPECT_EQ(all.offered(MpsPlaces::name_of("a"), ::geteuid()), std::nullopt);
+  all.manage(false);
+  EXPECT_EQ(all.offered(kSharedMps, ::geteuid()), std::nullopt);
+}
+
+TEST_F(MpsPlacesTest, ThereAreSoManyAtMost) {
+  ::chmod(mps_.program().c_str(), 0755);
+  for (std::size_t i = 0; i < kMostMps; ++i) serve(MpsPlaces::name_of("s" + std::to_string(i)));
+  MpsPlaces all = places();
+  EXPECT_FALSE(all.wait(MpsPlaces::name_of("more"), "more", this, [] {}));
+  std::filesystem::remove(mps_.directory() + "/places/" + MpsPlaces::name_of("s0") + "/nvidia-cuda-mps-control.pid");
+  MpsPlaces fewer = places();
+  EXPECT_TRUE(fewer.wait(MpsPlaces::name_of("more"), "more", this, [] {}));
+  fewer.stop();
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon::mps_places_test
