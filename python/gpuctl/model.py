@@ -63,7 +63,7 @@ class Slice:
     max: int | None = None
     weight: int = 100
     priority: int = 0
-    isolation: str = "shared"
+    isolation: str = "auto"
     memory_max: int | None = None
     latency: str = "none"
     policy: str = ""
@@ -87,6 +87,7 @@ class Slice:
     effective_memory_max: int | None = None
     effective_frozen: str | None = None
     latency_now: str | None = None
+    isolation_now: str | None = None
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kNoGroup = -1;              ///< as owner_gid: no 
 
 /// Values of reserve_mode, in the order of sched::ReserveMode, and of isolation.
 inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
-inline constexpr std::array<std::string_view, 2> kIsolations{"shared", "isolated"};
+inline constexpr std::array<std::string_view, 3> kIsolations{"auto", "shared", "isolated"};
 inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
 
 /// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT always have a value. A
@@ -46,8 +46,8 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
          .help = "Share of what is left after the reserves, relative to its siblings (100)") \
   NUMBER(priority, 0, .kind = SettingKind::number, .least = -100, .greatest = 100, \
          .option = "priority", .argument = "N", .example = "10", .help = "Greater goes first (0)") \
-  TEXT(isolation, "shared", .kind = SettingKind::choice, .choices = kIsolations, \
-       .option = "isolation", .argument = "shared|isolated", \
+  TEXT(isolation, "auto", .kind = SettingKind::choice, .choices = kIsolations, \
+       .option = "isolation", .argument = "auto|shared|isolated", \
        .help = "Isolated: its programs share no context with others; the GPU switches between them by turns") \
   LIMIT(memory_max, memory_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, .on_root = true, \
         .option = "memory-max", .argument = "SIZE|none", \

@@ -168,6 +168,7 @@ int run(int argc, char** argv) {
 
   ManagerOptions manager_options{.kept = {.state = options.state + "/state.json",
                                           .kernels = options.state + "/kernels.json",
+                                          .isolation = options.state + "/isolation.json",
                                           .attached = options.state + "/attached.json"},
                                  .config_file = options.config,
                                  .config_required = options.config_required,

@@ -21,8 +21,10 @@ BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
   ended, ended_launches, ended_evictions, latencies, pressure,
   effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
-  effective_memory_max, effective_frozen, latency_now))
+  effective_memory_max, effective_frozen, latency_now, isolation_now))
 #undef GPUCTL_FIELD
+BOOST_DESCRIBE_STRUCT(MeasuredIsolation, (), (program, isolation, bursts, p99_us, others_per_s))
+BOOST_DESCRIBE_STRUCT(Advice, (), (isolation, why, in_force, measured))
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, shared_sms, common_sms,
@@ -171,6 +173,8 @@ GPUCTL_CODEC(SliceDifference)
 GPUCTL_CODEC(EndedClient)
 GPUCTL_CODEC(Event)
 GPUCTL_CODEC(Fairness)
+GPUCTL_CODEC(MeasuredIsolation)
+GPUCTL_CODEC(Advice)
 GPUCTL_CODEC(Snapshot)
 GPUCTL_CODEC(Launch)
 #undef GPUCTL_CODEC

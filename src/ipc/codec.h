@@ -30,6 +30,8 @@ boost::json::object to_json(const SliceDifference& difference);
 boost::json::object to_json(const EndedClient& client);
 boost::json::object to_json(const Event& event);
 boost::json::object to_json(const Fairness& fairness);
+boost::json::object to_json(const MeasuredIsolation& measured);
+boost::json::object to_json(const Advice& advice);
 boost::json::object to_json(const Snapshot& snapshot);
 boost::json::object to_json(const Launch& launch);
 boost::json::object to_json(const ProfileInput& input);
@@ -63,6 +65,8 @@ void read(Fields& fields, SliceDifference& difference);
 void read(Fields& fields, EndedClient& client);
 void read(Fields& fields, Event& event);
 void read(Fields& fields, Fairness& fairness);
+void read(Fields& fields, MeasuredIsolation& measured);
+void read(Fields& fields, Advice& advice);
 void read(Fields& fields, Snapshot& snapshot);
 void read(Fields& fields, Launch& launch);
 /// These come from files too, and from users who teach the daemon. So the values are checked as well; and a field that

@@ -120,10 +120,10 @@ std::set<std::string> types_of(const boost::json::value& value) {
   for (const auto& item : value.get_array())
     for (const std::string& type : types_of(item)) lists.insert("[]" + type);
   // Objects in arrays are of a named type, checked by that type's own test.
-  return lists.empty()
-             ? std::set<std::string>{"[]Slice",    "[]Client",       "[]Device",       "[]ClientUsage", "[]KernelPoint",
-                                     "[]Fairness", "[]ProfileInput", "[]ProfilePoint", "[]Latency",     "[]Pressure"}
-             : lists;
+  return lists.empty() ? std::set<std::string>{"[]Slice",       "[]Client",   "[]Device",           "[]ClientUsage",
+                                               "[]KernelPoint", "[]Fairness", "[]ProfileInput",     "[]ProfilePoint",
+                                               "[]Latency",     "[]Pressure", "[]MeasuredIsolation"}
+                       : lists;
 }
 
 void expect_same_fields(boost::json::object object, const FieldTypes& types, const std::string& what) {
@@ -179,7 +179,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   slice.effective_reserve_mode = "lend";
   slice.effective_isolation = "isolated";
   slice.effective_frozen = "yes";
-  slice.latency_now = "-";
+  slice.latency_now = slice.isolation_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
   expect_same_fields(
       to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "2x", "share", "yes", 1, 1}),
@@ -195,6 +195,8 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
   expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
   expect_same_fields(to_json(Event{.uid = 0, .pid = 1}), i.types.at("Event"), "Event");
+  expect_same_fields(to_json(MeasuredIsolation{}), i.types.at("MeasuredIsolation"), "MeasuredIsolation");
+  expect_same_fields(to_json(Advice{}), i.methods.at("Advise").second, "Advise");
   expect_same_fields(to_json(Fairness{}), i.types.at("Fairness"), "Fairness");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   expect_same_fields(to_json(ProfileInput{}), i.types.at("ProfileInput"), "ProfileInput");

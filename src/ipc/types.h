@@ -62,7 +62,24 @@ struct Slice {
   std::optional<std::string> effective_isolation;
   std::optional<std::int64_t> effective_memory_max;
   std::optional<std::string> effective_frozen;
-  std::optional<std::string> latency_now;  ///< what is done for its latency and what came of it, for people
+  std::optional<std::string> latency_now;    ///< what is done for its latency and what came of it, for people
+  std::optional<std::string> isolation_now;  ///< what isolation "auto" is and why, for people
+};
+
+/// What a program of a slice took beside others, with one of both isolations.
+struct MeasuredIsolation {
+  std::string program;    ///< empty: it is not for the caller
+  std::string isolation;  ///< "shared" or "isolated"
+  std::int64_t bursts = 0;
+  double p99_us = 0;
+  double others_per_s = 0;  ///< launches of the others
+};
+
+struct Advice {
+  std::string isolation;  ///< that suits the slice
+  std::string why;        ///< a line for people
+  std::string in_force;   ///< for programs that start now
+  std::vector<MeasuredIsolation> measured;
 };
 
 struct Device {

@@ -70,7 +70,10 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.max_unlimited) result.max = kUnlimitedCapSM;
   if (change.weight) result.weight = static_cast<std::uint32_t>(*change.weight);
   if (change.priority) result.priority = static_cast<std::int32_t>(*change.priority);
-  if (change.isolation) result.isolated = *change.isolation == kIsolations.back();
+  if (change.isolation) {
+    result.isolated_by_auto = *change.isolation == kIsolations.front();
+    if (!result.isolated_by_auto) result.isolated = *change.isolation == isolation_name(true);
+  }
   if (change.memory_max) result.memory_max = static_cast<std::uint64_t>(*change.memory_max);
   if (change.memory_unlimited) result.memory_max.reset();
   if (change.latency) result.latency = *change.latency;

@@ -33,9 +33,9 @@ inline constexpr std::uint32_t kWeightDefault = slice_setting("weight").number_d
 inline constexpr std::int32_t kPriorityMin = slice_setting("priority").least,
                               kPriorityMax = slice_setting("priority").greatest;
 
-/// The value of the setting `isolation`.
+/// Of what is in force.
 constexpr std::string_view isolation_name(bool isolated) {
-  return isolated ? kIsolations.back() : kIsolations.front();
+  return isolated ? kIsolations[2] : kIsolations[1];
 }
 
 /// The value of the setting `frozen`.
@@ -52,6 +52,7 @@ struct Slice {
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
   bool isolated = false;                                       ///< its programs share no context of the GPU with others
+  bool isolated_by_auto = true;                                ///< SliceTree::isolate() says so, not the setting
   std::optional<std::uint64_t> memory_max;                     ///< bytes per client
   std::string latency{slice_setting("latency").text_default};  ///< base/latency_text.h
   const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree

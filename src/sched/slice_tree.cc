@@ -123,6 +123,11 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   return {};
 }
 
+void SliceTree::isolate(std::string_view path, bool isolated) {
+  const auto found = slices_.find(path);
+  if (found != slices_.end() && found->second.isolated_by_auto) found->second.isolated = isolated;
+}
+
 SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& caller, CapSM capacity, std::size_t& at) {
   SliceTree all = *this;
   for (at = 0; at < edits.size(); ++at) {

@@ -57,6 +57,9 @@ class SliceTree {
   /// programs.
   bool may_change_below(std::string_view path, const Caller& caller) const;
 
+  /// Isolates the slice or not, if its isolation is "auto".
+  void isolate(std::string_view path, bool isolated);
+
   /// Null if there is no such slice. Valid until the next create or remove.
   const Slice* find(std::string_view path) const;
 

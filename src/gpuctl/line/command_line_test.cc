@@ -116,7 +116,7 @@ TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
             "max           100 SMs\n"
             "weight        100\n"
             "priority      0\n"
-            "isolation     shared\n"
+            "isolation     auto\n"
             "memory max    none\n"
             "target        none\n"
             "policy        share (for programs that may run side by side: reserves first, the rest by weight up to max "
@@ -257,6 +257,33 @@ TEST_F(CommandLine, EventsAreFollowedUntilTheDaemonEndsThat) {
       << ran.out;
   EXPECT_NE(ran.out.find("  deleted   x             by the configuration\n"), std::string::npos) << ran.out;
   EXPECT_EQ(ran.status, kExitRefused);
+}
+
+TEST_F(CommandLine, AdviseShowsBothMeasurementsAndWhatIsNotKnown) {
+  ipc::Advice advice{"isolated",
+                     "isolated, to be tried: shared it has p99 5.6 ms of 5 ms",
+                     "shared",
+                     {{"server", "shared", 1200, 5600, 950}}};
+  daemon_.on("Advise", to_json(advice));
+  EXPECT_EQ(gpuctl({"advise", "ls"}).out,
+            "isolated, to be tried: shared it has p99 5.6 ms of 5 ms\n"
+            "in force: shared, for programs that start now\n\n"
+            "PROGRAM  ISOLATION  BURSTS     P99          OTHERS\n"
+            "server   shared       1.2k  5.6 ms  950 launches/s\n\n"
+            "not known yet: what server takes isolated; gpuctl set ls isolation=isolated, and start it again beside "
+            "others\n");
+  EXPECT_EQ(daemon_.asked("Advise"), R"({"path":"ls"})");
+  advice.measured.push_back({"server", "isolated", 12400, 3100, 900});
+  daemon_.on("Advise", to_json(advice));
+  EXPECT_EQ(gpuctl({"advise", "ls"}).out.find("not known"), std::string::npos);
+  EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nserver   isolated "), std::string::npos);
+  advice.measured.clear();
+  daemon_.on("Advise", to_json(advice));
+  EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nnot known yet: what its programs take beside others; "),
+            std::string::npos);
+  EXPECT_EQ(boost::json::parse(gpuctl({"advise", "ls", "--json"}).out).at("in_force"), "shared");
+  daemon_.refuse("Advise", "NoSuchSlice", {{"path", "bacth"}});
+  expect_error({"advise", "bacth"}, kExitRefused, "slice 'bacth' does not exist; did you mean 'batch'?");
 }
 
 TEST_F(CommandLine, ForgetKernels) {

@@ -24,6 +24,7 @@ constexpr std::array kVerbs{
     Verb{"events", "Say what happened to slices and programs, and what happens", "gpuctl events batch --follow",
          declare_events},
     Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
+    Verb{"advise", "Say which isolation suits a slice with a target of latency", "gpuctl advise ls", declare_advise},
     Verb{"forget-kernels", "Forget what was learnt about kernels", "gpuctl forget-kernels --user alice",
          declare_forget_kernels},
     Verb{"rewrite", "Rewrite the PTX in a file, and say how each kernel would be run",

@@ -17,6 +17,8 @@ TYPED = {
     "gpuctl cre": {"create-slice"},
     "gpuctl s": {"set", "save", "show", "status", "simulate"},
     "gpuctl create-slice x --reserve-mode ": {"strict", "active", "lend"},
+    "gpuctl create-slice x --isolation ": {"auto", "shared", "isolated"},
+    "gpuctl adv": {"advise"},
     "gpuctl create-slice x --pers": {"--persist"},
     "gpuctl k8s ": {"resourceslice"},
 }

@@ -32,7 +32,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("max", s.max ? plural(*s.max, "SM") : "none");
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
-  line("isolation", printable(s.isolation));
+  line("isolation", isolation_text(s));
+  if (s.isolation_now) line("", printable(*s.isolation_now));
   line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
   line("target", s.latency == "none" ? "none" : "99 of 100 bursts within " + printable(s.latency));
   if (s.latency_now) line("", printable(*s.latency_now));

@@ -68,6 +68,11 @@ std::string priority_text(const ipc::Slice& slice) {
   return slice.effective_priority ? text + in_force(std::to_string(*slice.effective_priority)) : text;
 }
 
+std::string isolation_text(const ipc::Slice& slice) {
+  const bool chosen = slice.effective_isolation && slice.isolation == kIsolations.front();
+  return printable(slice.isolation) + (chosen ? in_force(printable(*slice.effective_isolation)) : "");
+}
+
 std::string bounds_text(const ipc::Slice& slice) {
   std::string text;
   const auto add = [&](const char* name, const std::string& bound, const std::string& set) {
@@ -84,7 +89,8 @@ std::string bounds_text(const ipc::Slice& slice) {
     add("reserve", number(slice.effective_reserve), std::to_string(slice.reserve));
   if (slice.effective_reserve_mode)
     add("reserve mode", printable(*slice.effective_reserve_mode), printable(slice.reserve_mode));
-  if (slice.effective_isolation) add("isolation", printable(*slice.effective_isolation), printable(slice.isolation));
+  if (slice.effective_isolation && slice.isolation != kIsolations.front())
+    add("isolation", printable(*slice.effective_isolation), printable(slice.isolation));
   if (slice.effective_memory_max)
     add("memory max", format_bytes(*slice.effective_memory_max),
         slice.memory_max ? format_bytes(*slice.memory_max) : "none");

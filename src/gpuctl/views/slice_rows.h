@@ -23,6 +23,8 @@ std::string max_text(const ipc::Slice& slice);       ///< "-", "40", "- (40)", "
 std::string priority_text(const ipc::Slice& slice);  ///< "7", "7 (-10)"
 std::string owner_text(const ipc::Slice& slice);     ///< "root", "alice:ml"
 
+/// "auto (shared)": what is set, and what is in force if that is chosen.
+std::string isolation_text(const ipc::Slice& slice);
 /// The slice is frozen, or one above it.
 bool is_frozen(const ipc::Slice& slice);
 

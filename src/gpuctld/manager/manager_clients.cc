@@ -101,6 +101,32 @@ Answer Manager::get_fairness(Session&, ipc::Fields& fields) {
   return success({{"fairness", ipc::to_json(describe(path, scheduler_.fairness(now_ns())[path]))}});
 }
 
+Answer Manager::advise(Session& session, ipc::Fields& fields) {
+  const std::string path = fields.text("path");
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const auto& slices = scheduler_.tree().slices();
+  const auto found = slices.find(path);
+  if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", path}});
+  const sched::IsolationEvidence evidence = scheduler_.isolation_evidence(path);
+  const sched::IsolationChoice choice = sched::choose_isolation(evidence);
+  const std::size_t index = static_cast<std::size_t>(std::distance(slices.begin(), found));
+  ipc::Advice advice{.isolation = std::string(sched::isolation_name(choice.isolated)),
+                     .why = sched::words(choice, evidence),
+                     .in_force = std::string(sched::isolation_name(scheduler_.effective()[index].isolated)),
+                     .measured = {}};
+  const bool open = may_look_into(sched::kNobody, path, caller(session));
+  for (const auto& [program, measured] : scheduler_.isolation_record().of(path))
+    for (const bool isolated : {false, true})
+      if (const auto& its = isolated ? measured.isolated : measured.shared)
+        advice.measured.push_back({.program = open ? program : "",
+                                   .isolation = std::string(sched::isolation_name(isolated)),
+                                   .bursts = static_cast<std::int64_t>(its->bursts),
+                                   .p99_us = std::chrono::duration<double, std::micro>(its->p99).count(),
+                                   .others_per_s = its->others_per_s});
+  return success(ipc::to_json(advice));
+}
+
 Answer Manager::record(Session& session, ipc::Fields& fields) {
   const bool original = fields.maybe_boolean("original").value_or(false);
   fields.refuse_unknown();
@@ -125,6 +151,7 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
+  scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {
     session.finish(mps_start(session, slice, own_queues));
   };
@@ -290,10 +317,10 @@ Answer Manager::move(Session& session, ipc::Fields& fields) {
   arm_tick();
   const Client& client = members.front()->client;
   boost::json::array notes;
-  if (client.isolated != scheduler_.effective()[client.node].isolated)
-    notes.emplace_back(client.isolated
-                           ? "until it starts again it has a context of its own, and takes turns with others"
-                           : "until it starts again it shares a context with others");
+  const bool apart = scheduler_.is_apart(client);
+  if (apart != scheduler_.effective()[client.node].isolated)
+    notes.emplace_back(apart ? "until it starts again it has a context of its own, and takes turns with others"
+                             : "until it starts again it shares a context with others");
   const auto kept = std::ranges::find_if(client.slots(), [](const Client::Slot& slot) { return slot.mps_sms > 0; });
   if (kept != client.slots().end())
     notes.emplace_back("until it starts again MPS keeps it to " + plural(kept->mps_sms, "SM"));

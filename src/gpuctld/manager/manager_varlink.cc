@@ -38,8 +38,9 @@ double cost_of(std::string_view method) {
 
 /// Whether nothing comes of the method but its answer.
 bool only_answers(std::string_view method) {
-  constexpr std::string_view kLookUps[] = {"ListSlices",  "GetSlice",    "ListClients", "Explain", "GetStatus",
-                                           "ListKernels", "GetFairness", "Monitor",     "Record",  "Events"};
+  constexpr std::string_view kLookUps[] = {"ListSlices", "GetSlice",    "ListClients", "Explain",
+                                           "GetStatus",  "ListKernels", "GetFairness", "Monitor",
+                                           "Record",     "Events",      "Advise"};
   return std::ranges::find(kLookUps, method) != std::end(kLookUps);
 }
 
@@ -100,6 +101,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"ReportFault", &Manager::report_fault},
       {"ForgetKernels", &Manager::forget_kernels},
       {"GetFairness", &Manager::get_fairness},
+      {"Advise", &Manager::advise},
       {"TeachKernel", &Manager::teach_kernel},
       {"GetMpsPercentage", &Manager::get_mps_percentage},
   };
@@ -161,7 +163,13 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   const std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
   change_tree(std::move(tree), session.peer().uid);
   if (settings.latency) scheduler_.seek_target_anew(path, now_ns());
-  return this->changed(slice_now(path), path, left_out);
+  Answer answer = this->changed(slice_now(path), path, left_out);
+  if (const auto line = scheduler_.isolation_now(path); line && (settings.latency || settings.isolation)) {
+    boost::json::value& notes = answer.reply.parameters["notes"];
+    if (!notes.is_array()) notes = boost::json::array();
+    notes.get_array().emplace_back("isolation is auto: " + *line);
+  }
+  return answer;
 }
 
 /// The reply to a change of a slice. It is made; what the caller may not expect about it is said beside.
@@ -308,6 +316,9 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   for (std::string& line : scheduler_.unfit_reserves()) status.notes.push_back(std::move(line));
   for (std::string& line : scheduler_.isolation_lags()) status.notes.push_back(std::move(line));
   for (std::string& line : scheduler_.left_out_of_mps()) status.notes.push_back(std::move(line));
+  for (const auto& [path, slice] : scheduler_.tree().slices())
+    if (const auto line = scheduler_.isolation_now(path))
+      status.notes.push_back("slice " + path + ": isolation is auto: " + *line);
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
   if (mps_.ours()) status.mps_directory = mps_.directory_of(kSharedMps);
@@ -349,6 +360,7 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.ended_evictions = ended.evictions;
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   described.latency_now = scheduler_.latency_now(path);
+  described.isolation_now = scheduler_.isolation_now(path);
   described.latencies = scheduler_.latencies().describe(path, now_ns());
   return described;
 }

@@ -144,6 +144,30 @@ TEST_F(ManagerTest, WhoHasStartedOtherwiseThanItsSliceIsNowIsNamed) {
   EXPECT_EQ(call("GetStatus").parameters.at("notes").at(0), notes("isolated").at(0));
 }
 
+TEST_F(ManagerTest, AutoIsIsolatedWhereThatIsKnownToBeBetterAndSaysSo) {
+  create("batch", json::object());
+  EXPECT_EQ(slice("batch").at("isolation"), "auto");
+  EXPECT_EQ(slice("batch").at("effective_isolation"), "shared");
+  EXPECT_FALSE(slice("batch").contains("isolation_now"));
+  create("ls", {{"latency", "5ms"}});
+  EXPECT_EQ(slice("ls").at("isolation_now"), "shared: nothing else is known to be better yet");
+  const auto set = call("SetSlice", {{"path", "ls"}, {"settings", {{"latency", "4ms"}}}}).parameters;
+  EXPECT_EQ(set.at("notes").at(0), "isolation is auto: shared: nothing else is known to be better yet");
+  EXPECT_FALSE(call("SetSlice", {{"path", "ls"}, {"settings", {{"weight", 7}}}}).parameters.contains("notes"));
+  EXPECT_EQ(call("Advise", {{"path", "no"}}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(call("Advise", {{"path", "ls"}}).parameters,
+            (json::object{{"isolation", "shared"},
+                          {"why", "shared: nothing else is known to be better yet"},
+                          {"in_force", "shared"},
+                          {"measured", json::array()}}));
+  const auto start = [this] { return call("GetMpsPercentage", {{"slice", "ls"}}).parameters; };
+  EXPECT_FALSE(start().contains("isolated"));
+  auto joined = connect();
+  call(joined, "Attach", {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"isolated", true}});
+  EXPECT_EQ(call("GetSlice", {{"path", "ls"}}).parameters.at("clients").at(0).at("isolated"), false)
+      << "whatever a program says";
+}
+
 TEST_F(ManagerTest, OnlyAServerOfTheMpsHereIsGivenTurns) {
   EXPECT_EQ(call("ServeMps", {{"stub_version", ipc::kStubVersion}}).error, "io.gpuctl.PermissionDenied");
 }

@@ -34,7 +34,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.max_unlimited = !settings.max;
   settings.weight = slice.weight;
   settings.priority = slice.priority;
-  settings.isolation = sched::isolation_name(slice.isolated);
+  settings.isolation = slice.isolated_by_auto ? kIsolations.front() : sched::isolation_name(slice.isolated);
   settings.memory_max = bytes(slice.memory_max);
   settings.memory_unlimited = !settings.memory_max;
   settings.latency = slice.latency;
@@ -56,7 +56,8 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
 #undef GPUCTL_LIMIT
   if (effective.priority != slice.priority) result.effective_priority = effective.priority;
   if (effective.max != slice.max) result.effective_max = limit(effective.max);
-  if (effective.isolated != slice.isolated) result.effective_isolation = sched::isolation_name(effective.isolated);
+  if (slice.isolated_by_auto || effective.isolated != slice.isolated)
+    result.effective_isolation = sched::isolation_name(effective.isolated);
   if (effective.frozen != slice.frozen) result.effective_frozen = sched::frozen_name(effective.frozen);
   if (effective.memory_max != slice.memory_max) result.effective_memory_max = bytes(effective.memory_max);
   if (effective.reserve != slice.reserve) result.effective_reserve = effective.reserve.count;

@@ -24,13 +24,15 @@ Kept::Kept(boost::asio::io_context& context, Scheduler& scheduler, const KeptFil
       log_(std::move(log)),
       configured_(std::move(configured)),
       state_(context, files.state, log_),
-      kernels_(scheduler.knowledge(), files.kernels, log_),
+      kernels_(LearntFile::learnt("kernels", scheduler.knowledge()), files.kernels, log_),
+      isolation_(LearntFile::learnt("latencies by isolation", scheduler.isolation_record()), files.isolation, log_),
       holdings_(scheduler, store_at(files.attached), log_, &moved_),
       returning_(context, scheduler, log_, std::move(freed)) {}
 
 void Kept::begin(std::uint64_t now_ns) {
   save_slices();
   kernels_.load();
+  isolation_.load();
   if (attached_file_.empty()) return;
   const auto holdings = load_holdings(attached_file_);
   if (!holdings) log_(holdings.error().message + "; what programs hold is not known until they come back");
@@ -69,12 +71,14 @@ void Kept::note_gone(bool last, std::uint64_t now_ns) {
 
 void Kept::tick(std::uint64_t now_ns) {
   kernels_.save_when_due(now_ns);
+  isolation_.save_when_due(now_ns);
   holdings_.tidy(now_ns);
 }
 
 void Kept::stop(std::uint64_t now_ns) {
   state_.stop();
   kernels_.save(now_ns);
+  isolation_.save(now_ns);
   returning_.stop();
 }
 

@@ -1,4 +1,5 @@
-// All that outlives the daemon: the slices, what was learnt about kernels, and what attached programs may be using.
+// All that outlives the daemon: the slices, what was learnt about kernels and about isolation, and what attached
+// programs may be using.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "gpuctld/restart/holdings_record.h"
-#include "gpuctld/restart/kernels_file.h"
+#include "gpuctld/restart/learnt_file.h"
 #include "gpuctld/restart/returning.h"
 #include "gpuctld/restart/state_keeper.h"
 #include "gpuctld/scheduler/scheduler.h"
@@ -18,9 +19,10 @@ namespace gpuctl::daemon {
 
 /// Paths; "": nothing is kept.
 struct KeptFiles {
-  std::string state;     ///< slices
-  std::string kernels;   ///< what was learnt about kernels
-  std::string attached;  ///< what attached programs may be using
+  std::string state;      ///< slices
+  std::string kernels;    ///< what was learnt about kernels
+  std::string isolation;  ///< what programs took, shared and isolated
+  std::string attached;   ///< what attached programs may be using
 };
 
 /// Everything is called on the thread that runs the io_context.
@@ -70,7 +72,7 @@ class Kept {
   Log log_;
   Configured configured_;
   StateKeeper state_;
-  KernelsFile kernels_;
+  LearntFile kernels_, isolation_;
   Moved moved_;
   HoldingsRecord holdings_;
   Returning returning_;

@@ -69,8 +69,10 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   options_ = options;
   time_sliced_ = time_sliced;
   effective_ = sched::effective_settings(tree_.slices());
-  nodes_ = tree_.nodes();
   renew_targets();
+  isolate_by_record();
+  effective_ = sched::effective_settings(tree_.slices());
+  nodes_ = tree_.nodes();
   for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
     std::vector<sched::NodeInput>& nodes = nodes_on_[device];
     const std::vector<sched::NodeInput> before = std::exchange(nodes, nodes_);
@@ -85,12 +87,15 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   }
   for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
   keep_pressure(slices_before, tree_.slices(), pressure_);
-  latencies_.keep([this](const std::string& slice) { return tree_.find(slice) != nullptr; });
+  const auto exists = [this](const std::string& slice) { return tree_.find(slice) != nullptr; };
+  latencies_.keep(exists);
+  isolation_record_.keep(exists);
   decide_anew(now_ns);
 }
 
 Client& Scheduler::add(Client client, bool time_sliced, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
+  note_start(added);
   time_sliced_ = time_sliced;
   decide_anew(now_ns);
   return added;
@@ -102,6 +107,7 @@ Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client,
   for (Client* stand_in : stand_ins)
     for (auto& queues : queues_)
       for (auto& [path, queue] : queues) queue.forget(*stand_in, now_ns);
+  for (const Client* stand_in : stand_ins) forget_client(*stand_in);
   std::erase_if(clients_, [&](const Client& other) { return std::ranges::find(stand_ins, &other) != stand_ins.end(); });
   return add(std::move(client), time_sliced, now_ns);
 }
@@ -118,6 +124,7 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
   const auto found =
       std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
+  forget_client(client);
   Client removed = std::move(*found);
   clients_.erase(found);
   decide_anew(now_ns);
@@ -241,6 +248,8 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
 void Scheduler::read_latencies(Client& client, std::uint64_t now_ns, bool at_once) {
   client.read_latencies(now_ns, at_once, [&](int device, const ClientLatency::More& more) {
     latencies_.add(client.slice(), device, more, now_ns);
+    if (more.warm && !controls_[static_cast<std::size_t>(device)].entries().empty())
+      fresh_[{&client, device}] += more.histogram;
   });
 }
 

@@ -27,6 +27,7 @@
 #include "sched/allocator.h"
 #include "sched/effective/effective.h"
 #include "sched/latency/control.h"
+#include "sched/latency/isolation_record.h"
 #include "sched/pressure.h"
 #include "sched/slice_tree.h"
 #include "sched/temporal/fairness.h"
@@ -156,6 +157,16 @@ class Scheduler {
     const sched::Steer* steer = nullptr;
   };
   std::vector<TargetSeen> targets() const;
+
+  /// What programs of slices with a target took beside others, shared and isolated.
+  sched::IsolationRecord& isolation_record() { return isolation_record_; }
+  const sched::IsolationRecord& isolation_record() const { return isolation_record_; }
+  /// For slices whose isolation is "auto" and in which no program is: before one starts, if nothing was updated lately.
+  void choose_isolation(std::uint64_t now_ns);
+  /// Which isolation suits a slice, whatever is set.
+  sched::IsolationEvidence isolation_evidence(const std::string& slice) const;
+  /// What is in force for such a slice and why, for people; none: nothing is to be said.
+  std::optional<std::string> isolation_now(const std::string& slice) const;
 
   /// Clients that are newly found to disobey.
   std::vector<Client*> check_deadlines(std::uint64_t now_ns);
@@ -301,8 +312,18 @@ class Scheduler {
   DeviceWork work_on(std::size_t device, std::uint64_t now_ns) const;
   sched::LatencyStep step_of(std::size_t device, const sched::LatencyControl::Entry& entry, const DeviceWork& work,
                              std::uint64_t now_ns);
+  void note_work(std::size_t device, const DeviceWork& work);
   void learn_alone(std::size_t device, const DeviceWork& work, std::uint64_t now_ns);
   bool step_latency(std::uint64_t now_ns);
+  bool has_programs(const std::string& slice) const;
+  bool has_long_kernels(const Client& client) const;
+  std::optional<bool> isolates_now(const std::string& slice, const sched::Slice& settings) const;
+  bool would_isolate_otherwise() const;
+  void isolate_by_record();
+  void note_start(const Client& client);
+  void record_isolation(std::size_t device, const std::string& slice, double launches, std::uint64_t now_ns,
+                        std::uint64_t passed_ns);
+  void forget_client(const Client& client);
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);
@@ -342,6 +363,11 @@ class Scheduler {
   std::vector<sched::LatencyControl> controls_;  ///< by device, as is the next
   std::vector<Seen> seen_;
   std::uint64_t stepped_ns_ = 0;
+  sched::IsolationRecord isolation_record_;
+  /// By client and device, while a slice has a target: at how many steps of the controls in a row it was at work, and
+  /// what ended since the last one.
+  std::map<std::pair<const Client*, int>, int> at_work_;
+  std::map<std::pair<const Client*, int>, sched::LatencyHistogram> fresh_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<std::map<std::string, Tried>> tried_;      ///< likewise

@@ -87,7 +87,7 @@ struct Scheduler::DeviceWork {
   struct Program {
     const Client* client = nullptr;
     std::uint64_t launches = 0;
-    bool works = false, lately = false;
+    bool works = false, lately = false, now = false;
     bool leaving = false;  ///< it may still be using SMs that it is to leave
   };
   std::vector<Program> programs;
@@ -98,12 +98,13 @@ Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_n
   each_member(device, [&](const DeviceGrants::Member& member) {
     const Client::Slot& slot = member.client->slots()[member.slot];
     const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
-    work.programs.push_back({.client = member.client,
-                             .launches = slot.launches,
-                             .works = slot.busy() || lately || member.client->in_burst(member.slot),
-                             .lately = slot.busy() || lately,
-                             .leaving = slot.busy() && slot.terms.in_force != InForce::nothing &&
-                                        slot.may_use() > slot.decided});
+    work.programs.push_back(
+        {.client = member.client,
+         .launches = slot.launches,
+         .works = slot.busy() || lately || member.client->in_burst(member.slot),
+         .lately = slot.busy() || lately,
+         .now = slot.busy() || member.client->in_burst(member.slot),
+         .leaving = slot.busy() && slot.terms.in_force != InForce::nothing && slot.may_use() > slot.decided});
   });
   return work;
 }
@@ -151,6 +152,13 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   return step;
 }
 
+void Scheduler::note_work(std::size_t device, const DeviceWork& work) {
+  for (const DeviceWork::Program& program : work.programs) {
+    int& looks = at_work_[{program.client, static_cast<int>(device)}];
+    looks = program.now ? std::min(looks, 1000) + 1 : 0;
+  }
+}
+
 /// Bursts of a slice without a target, while programs of that slice alone had work.
 void Scheduler::learn_alone(std::size_t device, const DeviceWork& work, std::uint64_t now_ns) {
   std::string path;
@@ -170,7 +178,7 @@ void Scheduler::learn_alone(std::size_t device, const DeviceWork& work, std::uin
 /// True if a dial was turned.
 bool Scheduler::step_latency(std::uint64_t now_ns) {
   if (now_ns < stepped_ns_ + kStepNs) return false;
-  stepped_ns_ = now_ns;
+  const std::uint64_t passed_ns = now_ns - std::exchange(stepped_ns_, now_ns);
   bool turned = false;
   for (Client& client : clients_) read_latencies(client, now_ns, true);
   for (std::size_t device = 0; device < controls_.size(); ++device) {
@@ -178,6 +186,7 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
     const DeviceWork work = work_on(device, now_ns);
     learn_alone(device, work, now_ns);
     if (control.entries().empty()) continue;
+    note_work(device, work);
     std::vector<sched::LatencyHistogram> bursts;
     std::vector<sched::LatencyStep> steps;
     for (const sched::LatencyControl::Entry& entry : control.entries()) {
@@ -185,12 +194,18 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
       steps.push_back(step_of(device, entry, work, now_ns));
       steps.back().active |= bursts.back().count() > 0;
     }
-    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].bursts = &bursts[i];
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      steps[i].bursts = &bursts[i];
+      // By turns all are apart in any case; and what a dial does is seen once it is left alone.
+      if (!grants_[device].time_sliced() && !steps[i].quiet && !control.entries()[i].steer.moving())
+        record_isolation(device, control.entries()[i].path, steps[i].launches, now_ns, passed_ns);
+    }
     std::vector<sched::NodeInput> nodes = nodes_;
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
     turned |= control.step(nodes, steps);
   }
-  return turned;
+  fresh_.clear();
+  return turned || would_isolate_otherwise();
 }
 
 std::vector<Scheduler::TargetSeen> Scheduler::targets() const {

@@ -70,7 +70,7 @@ TEST(Effective, BelowAnIsolatedSliceEverythingIsAndReservesMeanNothing) {
   EXPECT_EQ(effective(tree, "a/b/c").reserve, CapSM{5});
   const auto wrong = tree.change("a", {.isolation = "apart"}, kRoot);
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().message(), "isolation: must be shared or isolated");
+  EXPECT_EQ(wrong.error().message(), "isolation: must be auto, shared or isolated");
 }
 
 TEST(Effective, TheTopmostIsolatedSliceOfAPath) {

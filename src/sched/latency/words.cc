@@ -3,21 +3,11 @@
 #include <string>
 
 #include "sched/latency/steer.h"
+#include "sched/latency/time_text.h"
 
 namespace gpuctl::sched {
 
 namespace {
-
-/// Two digits at least: "350 us", "4.1 ms", "41 ms".
-std::string time_text(std::chrono::nanoseconds time) {
-  double value = static_cast<double>(time.count()) / 1e3;
-  const char* unit = "us";
-  if (value >= 1000) value /= 1000, unit = "ms";
-  if (value >= 1000) value /= 1000, unit = "s";
-  char text[32];
-  std::snprintf(text, sizeof text, value < 10 && *unit != 'u' ? "%.2g %s" : "%.0f %s", value, unit);
-  return text;
-}
 
 std::string factor_text(double factor) {
   char text[32];

@@ -56,6 +56,7 @@ PARAMETERS = {
     "ListClients": (),
     "ListKernels": (),
     "GetStatus": (),
+    "Advise": ("path",),
     "Record": (),
     "Events": ("slice", "after"),
 }

@@ -108,6 +108,40 @@ class Latency(instance.SystemTest):
         self.assertRightResults(ls.stop())
         self.assertRightResults(batch.stop())
 
+    def test_it_is_isolated_at_its_next_start_where_shared_it_missed_its_target(self):
+        self.begin()
+        self.gpuctl("set", "ls", f"latency={NEVER}")
+        measured = []
+
+        def advice():
+            measured[:] = self.call("Advise", path="ls")["measured"]
+            return {one["isolation"] for one in measured}
+
+        def isolated():
+            return [client["isolated"] for client in self.clients("ls")]
+
+        ls = self.start_ls()
+        self.assertEqual(isolated(), [False])
+        batch = self.start_batch()
+        instance.wait_until(lambda: advice() == {"shared"}, "what it takes shared to be known", told=self.now)
+        self.assertIn("not known yet: what gpuslice-bench takes isolated", self.gpuctl("advise", "ls").stdout)
+        then = "shared until all its programs have ended, then isolated, to be tried: shared it has p99 "
+        for said in (self.gpuctl("show", "ls"), self.gpuctl("status"), self.gpuctl("explain", ls.pid)):
+            self.assertIn(then, said.stdout)
+        self.assertRightResults(ls.stop())
+        instance.wait_until(lambda: not self.clients("ls"), "it to be gone")
+
+        self.daemon.process.terminate()
+        self.daemon.wait()
+        self.start_daemon(config="")
+        ls = self.start_ls()
+        self.assertEqual(isolated(), [True])
+        instance.wait_until(lambda: advice() == {"shared", "isolated"}, "both to be known", told=self.now)
+        self.assertEqual({one["program"] for one in measured}, {"gpuslice-bench"})
+        self.assertRegex(self.gpuctl("show", "ls").stdout, r"isolation +auto \(isolated\)\n")
+        self.assertRightResults(ls.stop())
+        self.assertRightResults(batch.stop())
+
     def test_it_is_kept_over_a_restart_and_bad_values_give_one_line(self):
         self.begin(("batch",))
         for value in ("5", "0.5x", "fast", "1us"):

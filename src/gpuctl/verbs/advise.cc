@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ostream>
+
+#include "base/slice_settings.h"
+#include "gpuctl/line/daemon.h"
+#include "gpuctl/line/settings.h"
+#include "gpuctl/line/verb.h"
+#include "gpuctl/text/table.h"
+#include "gpuctl/text/units.h"
+
+namespace gpuctl::cli {
+namespace {
+
+Table measured_table(const std::vector<ipc::MeasuredIsolation>& measured) {
+  using enum Table::Align;
+  Table table({{"PROGRAM", left}, {"ISOLATION", left}, {"BURSTS", right}, {"P99", right}, {"OTHERS", right}});
+  for (const ipc::MeasuredIsolation& m : measured)
+    table.add_row({m.program.empty() ? "-" : printable(m.program), printable(m.isolation), format_count(m.bursts),
+                   format_us(m.p99_us), format_count(std::llround(m.others_per_s)) + " launches/s"});
+  return table;
+}
+
+/// What would have to be seen to know more.
+std::vector<std::string> unknown_lines(const ipc::Advice& advice, const std::string& slice) {
+  if (advice.measured.empty())
+    return {
+        "not known yet: what its programs take beside others; that takes a target, and 161 bursts while others work"};
+  std::vector<std::string> lines;
+  const std::string& program = advice.measured.front().program;  // the one that was seen last
+  for (const std::string_view isolation : kIsolations) {
+    if (isolation == kIsolations.front()) continue;
+    const bool known = std::ranges::any_of(advice.measured, [&](const ipc::MeasuredIsolation& m) {
+      return m.program == program && m.isolation == isolation;
+    });
+    if (!known)
+      lines.push_back("not known yet: what " + (program.empty() ? "it" : printable(program)) + " takes " +
+                      std::string(isolation) + "; gpuctl set " + slice + " isolation=" + std::string(isolation) +
+                      ", and start it again beside others");
+  }
+  return lines;
+}
+
+}  // namespace
+
+Action declare_advise(Arguments& arguments) {
+  auto name = std::make_shared<std::string>();
+  arguments.add("SLICE", *name, "The slice").required();
+
+  return [name](Context& context) -> Outcome<int> {
+    const Outcome<std::string> path = slice_path(*name);
+    if (!path) return path.error();
+    const auto reply = ask(context, "Advise", {{"path", *path}});
+    if (!reply) return reply.error();
+    const auto advice = decode_reply(*reply, [](ipc::Fields& fields) {
+      ipc::Advice read_one;
+      read(fields, read_one);
+      return read_one;
+    });
+    if (!advice) return advice.error();
+    if (context.json) {
+      print_json(context, *reply);
+      return kExitOk;
+    }
+    context.out << printable(advice->why) << "\nin force: " << printable(advice->in_force)
+                << ", for programs that start now\n";
+    if (!advice->measured.empty()) {
+      context.out << '\n';
+      for (const std::string& line : measured_table(advice->measured).lines()) context.out << line << '\n';
+      context.out << '\n';
+    }
+    for (const std::string& line : unknown_lines(*advice, printable(*path))) context.out << line << '\n';
+    return kExitOk;
+  };
+}
+
+}  // namespace gpuctl::cli

@@ -1,0 +1,73 @@
+#include "sched/latency/isolation.h"
+
+#include <cmath>
+
+#include "sched/latency/time_text.h"
+
+namespace gpuctl::sched {
+
+namespace {
+
+using Why = IsolationChoice::Why;
+
+/// Percentiles that are so close are taken to be the same.
+constexpr double kAboutTheSame = 1.1;
+
+/// Both are known.
+IsolationChoice better_of(const MeasuredIsolation& shared, const MeasuredIsolation& isolated) {
+  const auto of = [](const MeasuredIsolation& measured) { return static_cast<double>(measured.p99.count()); };
+  if (of(shared) > kAboutTheSame * of(isolated)) return {true, Why::lower_p99};
+  if (of(isolated) > kAboutTheSame * of(shared)) return {false, Why::lower_p99};
+  return {isolated.others_per_s > shared.others_per_s, Why::others_do_more};
+}
+
+const char* name(bool isolated) {
+  return isolated ? "isolated" : "shared";
+}
+
+std::string per_s(double launches) {
+  return std::to_string(std::llround(launches)) + " launches/s";
+}
+
+}  // namespace
+
+IsolationChoice choose_isolation(const IsolationEvidence& evidence) {
+  if (!evidence.has_target) return {false, Why::no_target};
+  const auto& [shared, isolated] = evidence.measured;
+  if (shared && isolated) return better_of(*shared, *isolated);
+  if (shared || isolated) {
+    const bool misses = evidence.at_most.count() > 0 && (shared ? shared : isolated)->p99 > evidence.at_most;
+    return {shared.has_value() == misses, misses ? Why::to_be_tried : Why::meets_target};
+  }
+  return evidence.others_are_long ? IsolationChoice{true, Why::long_kernels}
+                                  : IsolationChoice{false, Why::nothing_known};
+}
+
+std::string words(const IsolationChoice& choice, const IsolationEvidence& evidence) {
+  const auto& [shared, isolated] = evidence.measured;
+  const std::optional<MeasuredIsolation>&its = choice.isolated ? isolated : shared,
+        &other = choice.isolated ? shared : isolated;
+  const std::string is = name(choice.isolated);
+  switch (choice.why) {
+    case Why::no_target:
+      return is + ": it has no target of latency";
+    case Why::lower_p99:
+      return is + ": p99 " + time_text(its->p99) + ", " + name(!choice.isolated) + " " + time_text(other->p99);
+    case Why::others_do_more:
+      return is + ": p99 " + time_text(its->p99) + ", " + name(!choice.isolated) + " about as much, and others do " +
+             per_s(its->others_per_s) + " instead of " + per_s(other->others_per_s);
+    case Why::meets_target:
+      return is + ": p99 " + time_text(its->p99) +
+             (evidence.at_most.count() > 0 ? " is within " + time_text(evidence.at_most) : "");
+    case Why::to_be_tried:
+      return is + ", to be tried: " + name(!choice.isolated) + " it has p99 " + time_text(other->p99) + " of " +
+             time_text(evidence.at_most);
+    case Why::long_kernels:
+      return is + ": kernels of others last longer than " + time_text(kLongKernel);
+    case Why::nothing_known:
+      return is + ": nothing else is known to be better yet";
+  }
+  return is;
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,161 @@
+#include "sched/latency/isolation_record.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <cmath>
+
+namespace gpuctl::sched {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string_view next_word(std::string_view& text) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  const std::size_t end = std::min(text.find(' ', begin), text.size());
+  const std::string_view word = text.substr(begin, end - begin);
+  text.remove_prefix(end);
+  return word;
+}
+
+bool runs_others(std::string_view program) {
+  constexpr std::array<std::string_view, 6> kSuch{"python", "bash", "sh", "torchrun", "accelerate", "perl"};
+  return std::ranges::any_of(kSuch, [&](std::string_view such) {
+    return program.starts_with(such) && program.substr(such.size()).find_first_not_of("0123456789.") == program.npos;
+  });
+}
+
+json::value to_json(const std::optional<MeasuredIsolation>& measured) {
+  if (!measured) return nullptr;
+  return {{"bursts", measured->bursts}, {"p99_ns", measured->p99.count()}, {"others_per_s", measured->others_per_s}};
+}
+
+/// False if it is malformed.
+bool read(const json::object& from, std::string_view name, std::optional<MeasuredIsolation>& measured) {
+  const json::value* value = from.if_contains(name);
+  if (value == nullptr || value->is_null()) return true;
+  const json::object* object = value->if_object();
+  if (object == nullptr) return false;
+  const auto number = [&](std::string_view field) {
+    boost::system::error_code broken;
+    const json::value* found = object->if_contains(field);
+    const double read = found == nullptr ? -1 : found->to_number<double>(broken);
+    return broken || !(read <= 1e18) ? -1 : read;
+  };
+  const double bursts = number("bursts"), p99 = number("p99_ns"), others = number("others_per_s");
+  if (bursts < 0 || p99 < 0 || others < 0) return false;
+  measured = {static_cast<std::uint64_t>(bursts), std::chrono::nanoseconds(std::llround(p99)), others};
+  return true;
+}
+
+}  // namespace
+
+std::string program_of(std::string_view command) {
+  std::string name(file_name(next_word(command)));
+  if (runs_others(name)) {
+    std::string_view word = next_word(command);
+    if (word == "-m") name += " -m", word = next_word(command);
+    if (!word.empty() && !word.starts_with('-')) name.append(" ").append(file_name(word));
+  }
+  return name.substr(0, IsolationRecord::kMostName);
+}
+
+std::list<IsolationRecord::Known>::iterator IsolationRecord::find(std::string_view slice, std::string_view program) {
+  return std::ranges::find_if(known_, [&](const Known& one) { return one.slice == slice && one.name == program; });
+}
+
+/// It becomes the first.
+IsolationRecord::Known& IsolationRecord::seen(std::string_view slice, std::string_view program) {
+  if (const auto found = find(slice, program); found != known_.end()) {
+    known_.splice(known_.begin(), known_, found);
+  } else {
+    if (known_.size() == kMostPrograms) known_.pop_back();
+    known_.push_front({.slice = std::string(slice), .name = std::string(program), .measured = {}});
+  }
+  return known_.front();
+}
+
+void IsolationRecord::started(std::string_view slice, std::string_view program) {
+  const auto found = find(slice, program);
+  if (found == known_.end()) return;
+  found->now.clear();
+  found->launches = 0;
+  found->time = {};
+  found->learnt = 0;
+}
+
+void IsolationRecord::add(std::string_view slice, std::string_view program, bool isolated,
+                          const LatencyHistogram& bursts, double launches, Nanoseconds passed, Nanoseconds now) {
+  if (bursts.count() > 0) {
+    Known& known = seen(slice, program);
+    if (std::exchange(known.isolated, isolated) != isolated) started(slice, program);
+    known.now.add(bursts, false, now);
+    known.learnt += bursts.count();
+  }
+  const auto found = find(slice, program);
+  if (found == known_.end() || found->isolated != isolated) return;
+  Known& known = *found;
+  known.launches += launches;
+  known.time += passed;
+  if (known.learnt < kEnough || known.now.count() < kEnough) return;
+  known.learnt = 0;
+  const MeasuredIsolation found_now{.bursts = known.now.count(),
+                                    .p99 = known.now.bursts().percentile(0.99).value_or(Nanoseconds{}),
+                                    .others_per_s = known.launches / std::chrono::duration<double>(known.time).count()};
+  (isolated ? known.measured.isolated : known.measured.shared) = found_now;
+  changed_ = true;
+}
+
+std::vector<IsolationRecord::Program> IsolationRecord::of(std::string_view slice) const {
+  std::vector<Program> programs;
+  for (const Known& known : known_)
+    if (known.slice == slice && (known.measured.shared || known.measured.isolated))
+      programs.push_back({known.name, known.measured});
+  return programs;
+}
+
+void IsolationRecord::keep(const std::function<bool(const std::string& slice)>& exists) {
+  changed_ |= std::erase_if(known_, [&](const Known& known) { return !exists(known.slice); }) > 0;
+}
+
+json::value IsolationRecord::to_json() const {
+  json::array programs;
+  for (const Known& known : known_)
+    if (known.measured.shared || known.measured.isolated)
+      programs.push_back({{"slice", known.slice},
+                          {"program", known.name},
+                          {"shared", sched::to_json(known.measured.shared)},
+                          {"isolated", sched::to_json(known.measured.isolated)}});
+  return {{"version", 1}, {"programs", std::move(programs)}};
+}
+
+Result<void> IsolationRecord::from_json(const json::value& state) {
+  const json::object* object = state.if_object();
+  const json::value* programs = object == nullptr ? nullptr : object->if_contains("programs");
+  if (programs == nullptr || !programs->is_array()) return fail("no programs");
+  std::list<Known> known;
+  for (const json::value& value : programs->get_array()) {
+    const json::object* program = value.if_object();
+    const json::value* slice = program == nullptr ? nullptr : program->if_contains("slice");
+    const json::value* name = program == nullptr ? nullptr : program->if_contains("program");
+    if (slice == nullptr || !slice->is_string() || name == nullptr || !name->is_string() ||
+        name->get_string().size() > kMostName || known.size() == kMostPrograms)
+      return fail("a program that cannot be");
+    Known& one = known.emplace_back();
+    one.slice = slice->get_string();
+    one.name = name->get_string();
+    if (!read(*program, "shared", one.measured.shared) || !read(*program, "isolated", one.measured.isolated))
+      return fail("a measurement that cannot be");
+  }
+  known_ = std::move(known);
+  return {};
+}
+
+}  // namespace gpuctl::sched

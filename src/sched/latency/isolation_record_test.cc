@@ -1,0 +1,108 @@
+#include "sched/latency/isolation_record.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <string>
+
+#include "sched/testing/latency_plant.h"
+
+namespace gpuctl::sched::isolation_record_test {
+
+using namespace plant;
+
+namespace {
+
+/// A hundred bursts a second for so long, beside a thousand launches a second.
+void go(IsolationRecord& record, const std::string& slice, const std::string& program, bool isolated, double took_ms,
+        double& now_s, double for_s) {
+  for (const double end_s = now_s + for_s; now_s < end_s; now_s += 0.2) {
+    LatencyHistogram ended;
+    ended.add(ms(took_ms), 20);
+    record.add(slice, program, isolated, ended, 200, seconds(0.2), seconds(now_s));
+  }
+}
+
+double p99_ms(const std::optional<MeasuredIsolation>& measured) {
+  return measured ? static_cast<double>(measured->p99.count()) / 1e6 : 0;
+}
+
+TEST(IsolationRecord, ProgramsAreNamedByTheirFiles) {
+  const std::pair<const char*, const char*> table[] = {
+      {"./server --port 80", "server"},
+      {"/usr/bin/server", "server"},
+      {"python3 /srv/app/serve.py --port 80", "python3 serve.py"},
+      {"/usr/bin/python3.12 -m vllm.serve x", "python3.12 -m vllm.serve"},
+      {"python3 -c import torch", "python3"},
+      {"pythonic a b", "pythonic"},
+      {"", ""},
+  };
+  for (const auto& [command, name] : table) EXPECT_EQ(program_of(command), name) << command;
+  EXPECT_EQ(program_of(std::string(1000, 'x')).size(), IsolationRecord::kMostName);
+}
+
+TEST(IsolationRecord, LearnsByProgramAndIsolation) {
+  IsolationRecord record;
+  double now_s = 1;
+  go(record, "ls", "server", false, 6, now_s, 1);
+  EXPECT_TRUE(record.of("ls").empty()) << "a hundred bursts are too few";
+  go(record, "ls", "server", false, 6, now_s, 5);
+  go(record, "ls", "server", true, 3, now_s, 5);
+  go(record, "ls", "other", true, 9, now_s, 5);
+  go(record, "web", "server", true, 20, now_s, 5);
+  const auto programs = record.of("ls");
+  ASSERT_EQ(programs.size(), 2u);
+  EXPECT_EQ(programs[0].name, "other") << "it was seen last";
+  EXPECT_NEAR(p99_ms(programs[1].measured.shared), 6, 0.4);
+  EXPECT_NEAR(p99_ms(programs[1].measured.isolated), 3, 0.2);
+  EXPECT_NEAR(programs[1].measured.isolated->others_per_s, 1000, 1);
+  EXPECT_FALSE(programs[0].measured.shared);
+  // A later start takes the place of what was known, once it tells enough.
+  record.started("ls", "server");
+  go(record, "ls", "server", true, 4, now_s, 1);
+  EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.isolated), 3, 0.2);
+  go(record, "ls", "server", true, 4, now_s, 4);
+  EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.isolated), 4, 0.3);
+  EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.shared), 6, 0.4);
+}
+
+TEST(IsolationRecord, IsBounded) {
+  IsolationRecord record;
+  double now_s = 1;
+  const std::size_t many = IsolationRecord::kMostPrograms + 50;
+  for (std::size_t i = 0; i < many; ++i) go(record, "ls", "p" + std::to_string(i), false, 1, now_s, 2.5);
+  EXPECT_EQ(record.of("ls").size(), IsolationRecord::kMostPrograms);
+  EXPECT_EQ(record.of("ls").front().name, "p" + std::to_string(many - 1));
+  record.keep([](const std::string&) { return false; });
+  EXPECT_TRUE(record.of("ls").empty());
+}
+
+TEST(IsolationRecord, IsKeptAsText) {
+  IsolationRecord record;
+  double now_s = 1;
+  EXPECT_FALSE(record.take_changed());
+  go(record, "ls", "server", false, 6, now_s, 5);
+  go(record, "ls", "server", true, 3, now_s, 5);
+  go(record, "ls", "b \"\\", true, 3, now_s, 5);
+  EXPECT_TRUE(record.take_changed());
+  EXPECT_FALSE(record.take_changed());
+  IsolationRecord another;
+  ASSERT_TRUE(another.from_json(boost::json::parse(boost::json::serialize(record.to_json()))));
+  ASSERT_EQ(another.of("ls").size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(another.of("ls")[i].name, record.of("ls")[i].name);
+    EXPECT_EQ(another.of("ls")[i].measured, record.of("ls")[i].measured);
+  }
+  for (const char* wrong :
+       {"1", "{}", R"({"programs":1})", R"({"programs":[1]})", R"({"programs":[{"slice":"a"}]})",
+        R"({"programs":[{"slice":"a","program":"b","shared":1}]})",
+        R"({"programs":[{"slice":"a","program":"b","shared":{"bursts":1,"p99_ns":-1,"others_per_s":1}}]})",
+        R"({"programs":[{"slice":"a","program":"b","shared":{"bursts":1,"p99_ns":1e300,"others_per_s":1}}]})"}) {
+    EXPECT_FALSE(another.from_json(boost::json::parse(wrong))) << wrong;
+    EXPECT_EQ(another.of("ls").size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace gpuctl::sched::isolation_record_test

@@ -1,0 +1,75 @@
+#include "sched/latency/isolation.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sched/testing/latency_plant.h"
+
+namespace gpuctl::sched::isolation_test {
+
+using plant::ms;
+using Why = IsolationChoice::Why;
+
+namespace {
+
+MeasuredIsolation took(double p99_ms, double others_per_s = 1000) {
+  return {.bursts = 500, .p99 = ms(p99_ms), .others_per_s = others_per_s};
+}
+
+struct Row {
+  IsolationEvidence evidence;
+  IsolationChoice choice;
+  const char* words;
+};
+
+TEST(Isolation, IsChosenByWhatIsKnown) {
+  const std::vector<Row> table{
+      {{}, {false, Why::no_target}, "shared: it has no target of latency"},
+      {{.measured = {took(9), took(1)}, .others_are_long = true},
+       {false, Why::no_target},
+       "shared: it has no target of latency"},
+      {{.has_target = true, .at_most = ms(4)},
+       {false, Why::nothing_known},
+       "shared: nothing else is known to be better yet"},
+      {{.has_target = true, .at_most = ms(4), .others_are_long = true},
+       {true, Why::long_kernels},
+       "isolated: kernels of others last longer than 2 ms"},
+      // Only one is known.
+      {{.has_target = true, .at_most = ms(4), .measured = {took(3), {}}, .others_are_long = true},
+       {false, Why::meets_target},
+       "shared: p99 3 ms is within 4 ms"},
+      {{.has_target = true, .at_most = ms(4), .measured = {took(5.6), {}}},
+       {true, Why::to_be_tried},
+       "isolated, to be tried: shared it has p99 5.6 ms of 4 ms"},
+      {{.has_target = true, .at_most = ms(4), .measured = {{}, took(3)}},
+       {true, Why::meets_target},
+       "isolated: p99 3 ms is within 4 ms"},
+      {{.has_target = true, .at_most = ms(4), .measured = {{}, took(5)}},
+       {false, Why::to_be_tried},
+       "shared, to be tried: isolated it has p99 5 ms of 4 ms"},
+      {{.has_target = true, .measured = {took(3), {}}}, {false, Why::meets_target}, "shared: p99 3 ms"},
+      // Both are.
+      {{.has_target = true, .at_most = ms(4), .measured = {took(5.6), took(3.1)}},
+       {true, Why::lower_p99},
+       "isolated: p99 3.1 ms, shared 5.6 ms"},
+      {{.has_target = true, .at_most = ms(9), .measured = {took(2), took(3)}, .others_are_long = true},
+       {false, Why::lower_p99},
+       "shared: p99 2 ms, isolated 3 ms"},
+      {{.has_target = true, .at_most = ms(4), .measured = {took(3, 900), took(3.2, 1000)}},
+       {true, Why::others_do_more},
+       "isolated: p99 3.2 ms, shared about as much, and others do 1000 launches/s instead of 900 launches/s"},
+      {{.has_target = true, .at_most = ms(4), .measured = {took(3.2, 1000), took(3, 1000)}},
+       {false, Why::others_do_more},
+       "shared: p99 3.2 ms, isolated about as much, and others do 1000 launches/s instead of 1000 launches/s"},
+  };
+  for (const Row& row : table) {
+    SCOPED_TRACE(row.words);
+    const IsolationChoice choice = choose_isolation(row.evidence);
+    EXPECT_EQ(choice, row.choice);
+    EXPECT_EQ(words(choice, row.evidence), row.words);
+  }
+}
+
+}  // namespace
+}  // namespace gpuctl::sched::isolation_test
