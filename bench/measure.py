@@ -26,7 +26,6 @@ from .papers import (
     predictions,
     remapping,
     schedulers,
-    slicing,
     smguard,
     turnarounds,
 )
@@ -82,8 +81,6 @@ STEPS = {
     "smguard10": (capsm.step_smguard_10, 540),
     "smguard17": (turnarounds.step_smguard_17, 400),
     "remapping": (remapping.step_remapping, 540),
-    "flep17": (slicing.step_flep_17, 420),
-    "effisha11": (slicing.step_effisha_11, 560),
     "slots": (issue_slots.step_slots, 300),
     "occupancy": (occupancy.step_occupancy, 560),
     "predictions": (predictions.step_predictions, 560),

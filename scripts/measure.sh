@@ -20,7 +20,6 @@
 #   smguard10    SMGuard's pairs with a reserve of a part of each SM and of whole SMs; up to nine minutes
 #   smguard17    wall time of whole programs with rewritten kernels, and without gpuctl; some three minutes
 #   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
-#   flep17,effisha11   preemption by workers and by kernel slicing: overhead and latency; up to nine minutes each
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
 #   occupancy    registers, threads and shared memory of an SM in use, by kernel (SiM, SMGuard); a minute or two

@@ -6,7 +6,6 @@ from unittest import mock
 
 from bench import measure
 from bench.lab.time_limit import OutOfTime, time_limit
-from bench.papers import slicing
 from bench.steps import overhead, programs, storms
 
 
@@ -43,10 +42,6 @@ class Steps(unittest.TestCase):
     def test_overhead(self):
         with mock.patch.object(overhead, "plain_and_rewritten", alarm):
             self.ends(overhead.suite(self.lab))
-
-    def test_slicing(self):
-        with mock.patch.object(slicing, "measure", alarm):
-            self.ends(slicing.compare(self.lab, "EffiSha 11", ["reduce"], [200]))
 
     def test_storms(self):
         with mock.patch.object(storms, "storm", alarm):

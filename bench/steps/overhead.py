@@ -161,13 +161,13 @@ def suite(lab):
     yield ("the worst of them", "<= 1.05", f"{ratios[worst]:.3f} ({worst})")
 
 
-def plain_and_rewritten(lab, arguments, rewritten=True):
+def plain_and_rewritten(lab, arguments):
     """GPU time of a kernel plain, the ratio of rewritten to plain, and the difference in microseconds: medians of
-    bursts in turns. `rewritten` as for paired().
+    bursts in turns.
     """
     plain_us = lab.bench(None, *arguments, "--count", 5, "--check", "none")["gpu_us"]["p50"]
     burst = max(3, min(40, round(5000 / plain_us)))
-    bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, "none", rewritten)
+    bursts = paired(lab, arguments, lab.size(7, 3), burst, plain_us, "none")
     times = [(gpu_us(plain), gpu_us(rewritten)) for plain, rewritten in bursts]
     return (
         statistics.median(plain for plain, _ in times),

@@ -33,8 +33,7 @@ constexpr std::array<std::pair<std::string_view, Compiler>, 3> kCompilers = {{
 
 ImageKernel described(const ptx::EntryReport& report) {
   ImageKernel kernel{.name = report.name,
-                     .persistent = report.form != ptx::Form::kOpaque,
-                     .sliced = report.form == ptx::Form::kSliced,
+                     .persistent = report.form == ptx::Form::kPersistent,
                      .reason = report.reason,
                      .params = {},
                      .args_offset = report.args_offset,
@@ -81,7 +80,7 @@ void limit(MachineCode& code, const Source& source, const std::vector<ImageKerne
 
 Forms make_forms(const CompileRequest& request, const std::string& compiler) {
   Forms forms;
-  Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(request.ptx, request.wanted);
+  Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(request.ptx);
   if (!rewritten) {
     forms.reason = "PTX not understood: " + rewritten.error().message;
     return forms;

@@ -38,14 +38,7 @@ constexpr char kPtx[] = R"(.version 8.0
 )";
 
 Forms make(const std::string& ptx, const std::string& compiler = "") {
-  return make_forms({.ptx = ptx,
-                     .key = {},
-                     .sm = 90,
-                     .max_registers = 0,
-                     .wanted = gpuctl::ptx::Wanted::kPersistent,
-                     .by_driver = false,
-                     .linker = {}},
-                    compiler);
+  return make_forms({.ptx = ptx, .key = {}, .sm = 90, .max_registers = 0, .by_driver = false, .linker = {}}, compiler);
 }
 
 std::string only_opaque() {

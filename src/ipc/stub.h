@@ -22,15 +22,13 @@ inline constexpr std::uint32_t kStubMagic = 0x67637462;  // "gctb"
 /// Changes whenever a word moves or means something else. A flag or a word of `reserved` that gets a meaning changes
 /// nothing if the other side may ignore it and 0 means what was before. A client says at Attach which version it has;
 /// with any other than the daemon's it gets no page and runs without limits.
-inline constexpr std::uint32_t kStubVersion = 11;
+inline constexpr std::uint32_t kStubVersion = 12;
 inline constexpr std::uint32_t kMaxDevices = 16;
 /// For so long after its start a daemon grants nobody else what programs of the daemon before it may be using. A
 /// program that holds a grant attaches again sooner.
 inline constexpr std::chrono::seconds kGrace{3};
 /// "No limit", as a number of CapSM: more than any GPU has, small enough that times 32 workers it still fits 32 bits.
 inline constexpr std::uint32_t kUnlimited = 0x00ffffff;
-/// A subgrid that takes longer is no way to give SMs back.
-inline constexpr std::uint32_t kLongestSubgridUs = 1'000'000;
 
 /// daemon -> client, one per device, on a cache line of its own. The client writes Polled::limits.
 ///
@@ -229,13 +227,10 @@ struct Stub {
   /// daemon: how many milliseconds of work a client may be ahead of the GPU with kernels that cannot be evicted, where
   /// its grant is settled (kSettled); at most kMostSettledAheadMs; 0: as where it is not.
   std::uint32_t settled_ahead_ms;
-  /// daemon: how long a subgrid of a kernel in sliced form should take, at most kLongestSubgridUs; 0: kernels have
-  /// workers, not subgrids. A client looks when it loads an image, to choose the forms, and at each launch.
-  std::uint32_t subgrid_us;
   /// client: 1: its process is about to end, or to become another program (exec). What it left on the GPU may have all
   /// SMs as soon as its connection is closed: nobody who knows of that work will be there to ask for them.
   std::uint32_t leaving;
-  std::uint32_t reserved[4];
+  std::uint32_t reserved[5];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

@@ -136,7 +136,7 @@ struct Client {
 struct Kernel {
   std::string name;
   std::string module;
-  std::string form;  ///< "persistent", "sliced" or "opaque"
+  std::string form;  ///< "persistent" or "opaque"
   std::string reason;
   std::int64_t launches = 0;
   std::int64_t registers = 0;

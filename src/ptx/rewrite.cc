@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 
 #include "ptx/analysis/facts.h"
 #include "ptx/analysis/grid_walk.h"
@@ -17,10 +16,8 @@
 #include "ptx/pass/split_early_return.h"
 #include "ptx/pass/words_behind.h"
 #include "ptx/persistent_abi.h"
-#include "ptx/subgrid_abi.h"
 #include "ptx/syntax/parser.h"
 #include "ptx/syntax/printer.h"
-#include "ptx/worker/number_subgrid.h"
 #include "ptx/worker/wrap_in_claim_loop.h"
 
 namespace gpuctl::ptx {
@@ -31,7 +28,7 @@ struct Pass {
   pass::Refused (*run)(pass::Kernel&);
 };
 
-/// The pipelines. A pass that refuses the kernel ends it: the kernel stays opaque.
+/// The pipeline. A pass that refuses the kernel ends it: the kernel stays opaque.
 constexpr Pass kPasses[] = {
     // Lays out the parameters; refuses constructs that no persistent kernel may contain.
     {"refuse_unsupported", pass::refuse_unsupported},
@@ -56,20 +53,7 @@ constexpr Pass kPasses[] = {
     {"wrap_in_claim_loop", pass::wrap_in_claim_loop},
 };
 
-/// What comes between two subgrids is the end of one grid and the begin of another. So there is nothing to do about
-/// returns and barriers.
-constexpr Pass kSlicingPasses[] = {
-    {"refuse_unsupported", pass::refuse_unsupported},
-    {"refuse_waiting_blocks", pass::refuse_waiting_blocks},
-    // Adds the SubgridArgs parameter and renames the entry.
-    {"append_launch_args", pass::append_launch_args},
-    {"replace_block_index", pass::replace_block_index},
-    // The block index is computed from the number of the subgrid's first block-task.
-    {"number_subgrid", pass::number_subgrid},
-};
-
 std::string form_reason(const pass::Kernel& kernel) {
-  if (kernel.sliced) return "its blocks wait for no other block";
   std::string reason = "all constructs understood";
   if (kernel.report.needs_finished_barrier) reason += "; finished threads join its barriers";
   if ((kernel.closure.grid_reads & kReadsNctaid) != 0 && walks_grid(kernel.original))
@@ -79,17 +63,16 @@ std::string form_reason(const pass::Kernel& kernel) {
 
 /// Runs the passes over one entry.
 pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, const std::set<std::string>& names,
-                           const DumpHook& dump, Wanted wanted) {
+                           const DumpHook& dump) {
   pass::Kernel kernel{facts, entry, facts.closure(entry.name), entry, {}, {}};
-  kernel.sliced = wanted == Wanted::kSliced;
   kernel.report.name = entry.name;
   pass::find_waiting_blocks(kernel);  // asked of kernels too that are refused for something else
-  if (!kernel.sliced && !kernel.closure.once.empty()) {
+  if (!kernel.closure.once.empty()) {
     kernel.report.reason = kernel.closure.once;
     return kernel;
   }
-  for (const Pass& pass : kernel.sliced ? std::span<const Pass>(kSlicingPasses) : std::span<const Pass>(kPasses)) {
-    const bool taken = names.count(entry.name + kernel.suffix()) != 0 || names.count(pass::kMeetFunction) != 0;
+  for (const Pass& pass : kPasses) {
+    const bool taken = names.count(entry.name + kPersistentSuffix) != 0 || names.count(pass::kMeetFunction) != 0;
     const pass::Refused refused = taken ? pass::Refused("the module was rewritten already") : pass.run(kernel);
     if (dump) {
       Module one{facts.module().version, facts.module().targets, facts.module().address_size, {}};
@@ -108,7 +91,7 @@ pass::Kernel rewrite_entry(const ModuleFacts& facts, const Function& entry, cons
       return kernel;
     }
   }
-  kernel.report.form = kernel.sliced ? Form::kSliced : Form::kPersistent;
+  kernel.report.form = Form::kPersistent;
   kernel.report.reason = form_reason(kernel);
   return kernel;
 }
@@ -124,7 +107,7 @@ std::size_t insertion_point(const Module& module) {
 
 }  // namespace
 
-RewriteResult rewrite(const Module& module, const DumpHook& dump, Wanted wanted) {
+RewriteResult rewrite(const Module& module, const DumpHook& dump) {
   const ModuleFacts facts(module);
   RewriteResult result;
   std::set<std::string> names;
@@ -138,7 +121,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump, Wanted wanted)
   for (const Item& item : module.items) {
     const auto* function = std::get_if<Function>(&item);
     if (function == nullptr || !function->is_entry || !function->body) continue;
-    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump, wanted);
+    pass::Kernel kernel = rewrite_entry(facts, *function, names, dump);
     if (kernel.report.form != Form::kOpaque) {
       for (pass::CopiedFunction& copy : kernel.functions) {
         if (!copied.insert(copy.function.name).second) continue;  // another kernel has the same copy
@@ -176,10 +159,10 @@ bool stands_alone(const Module& module) {
   });
 }
 
-Result<RewrittenText> rewrite_text(std::string_view text, Wanted wanted) {
+Result<RewrittenText> rewrite_text(std::string_view text) {
   const Result<Module> module = parse(text);
   if (!module) return module.error();
-  RewriteResult result = rewrite(*module, {}, wanted);
+  RewriteResult result = rewrite(*module);
   return RewrittenText{print(result.module), std::move(result.entries), stands_alone(*module)};
 }
 

@@ -1,12 +1,8 @@
-// The rewriter: adds persistent or sliced forms of a module's kernels to the module (persistent_abi.h,
-// subgrid_abi.h).
+// The rewriter: adds persistent forms of a module's kernels to the module (persistent_abi.h).
 //
 // A kernel gets a persistent form only if every construct in it is understood and known to behave the same when fewer,
 // longer-lived blocks run its blocks one after the other. Every other kernel stays as it is and is reported as opaque,
 // with the reason.
-//
-// The sliced form is there for comparison. A kernel gets one if its blocks wait for no other block and cannot tell
-// which grid they belong to, even if a second block-task in the same block would find what the first left behind.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +14,10 @@
 #include "base/result.h"
 #include "ptx/blocks_wait.h"
 #include "ptx/syntax/syntax.h"
-#include "ptx/wanted.h"
 
 namespace gpuctl::ptx {
 
-enum class Form { kPersistent, kSliced, kOpaque };
+enum class Form { kPersistent, kOpaque };
 
 /// Position of a parameter in the parameter block of a kernel, in bytes.
 struct ParamLayout {
@@ -37,11 +32,11 @@ inline constexpr std::uint8_t kReadsY = 2;
 inline constexpr std::uint8_t kReadsZ = 4;
 
 struct EntryReport {
-  std::string name;  ///< of the original entry; the added one has kPersistentSuffix or kSlicedSuffix behind it
+  std::string name;  ///< of the original entry; the added one has kPersistentSuffix behind it
   Form form = Form::kOpaque;
   std::string reason;               ///< one line: why the kernel has this form
   std::vector<ParamLayout> params;  ///< the program's parameters, in order
-  /// Position of LaunchArgs, or SubgridArgs, in the added entry's parameter block.
+  /// Position of LaunchArgs in the added entry's parameter block.
   std::uint32_t args_offset = 0;
   std::uint32_t params_bytes = 0;      ///< size of all the program's parameters together
   std::uint8_t reads_block_index = 0;  ///< components of %ctaid that the kernel or a called function reads
@@ -67,7 +62,7 @@ struct RewriteResult {
 using DumpHook = std::function<void(std::string_view pass, std::string_view entry)>;
 
 /// Never fails: a kernel that cannot be rewritten is opaque.
-RewriteResult rewrite(const Module& module, const DumpHook& dump = {}, Wanted wanted = Wanted::kPersistent);
+RewriteResult rewrite(const Module& module, const DumpHook& dump = {});
 
 struct RewrittenText {
   std::string text;  ///< of the whole module
@@ -81,6 +76,6 @@ struct RewrittenText {
 bool stands_alone(const Module& module);
 
 /// Parses, rewrites and prints. Errors: the errors of parse().
-Result<RewrittenText> rewrite_text(std::string_view text, Wanted wanted = Wanted::kPersistent);
+Result<RewrittenText> rewrite_text(std::string_view text);
 
 }  // namespace gpuctl::ptx

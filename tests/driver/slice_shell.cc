@@ -8,7 +8,6 @@
 //   critical STREAM ON                   -> code                 (before init: of no context)
 //   shared BYTES                         -> "ok": so much dynamic shared memory may launches of record have from now on
 //   launch STREAM BLOCKS ITERATIONS      -> "ok": record with 256 threads a block, into new memory
-//   launch-aside STREAM BLOCKS ITERATIONS  -> "ok" at once: the same, but another thread makes the launch call
 //   graph STREAM BLOCKS ITERATIONS       -> "ok": the same in a graph
 //   capture STREAM MS                    -> code: of a capture into which nothing goes, of a mode in which other
 //                                        threads may end it
@@ -41,7 +40,6 @@ struct Stream {
 CUfunction kernel = nullptr;
 unsigned* over = nullptr;  // in host memory that kernels read
 Stream streams[2];
-std::vector<std::thread> asides;  // threads that launch
 
 using Command = std::string (*)(std::istringstream& arguments);
 
@@ -100,11 +98,8 @@ std::string shared(std::istringstream& arguments) {
   return "ok";
 }
 
-enum class How { kHere, kAside, kInGraph };
-
-/// kInGraph: the kernel is captured, and its graph is launched.
-std::string launch_record(std::istringstream& arguments, How how) {
-  const bool in_graph = how == How::kInGraph;
+/// `in_graph`: the kernel is captured, and its graph is launched.
+std::string launch_record(std::istringstream& arguments, bool in_graph) {
   Stream& stream = next_stream(arguments);
   stream.blocks = next<unsigned>(arguments);
   auto iterations = next<unsigned>(arguments);
@@ -113,15 +108,6 @@ std::string launch_record(std::istringstream& arguments, How how) {
   DRIVER_CHECK(cuMemsetD32Async(stream.records, 0, stream.blocks * sizeof(Record) / sizeof(unsigned), stream.handle));
   CUdeviceptr word = 0;
   DRIVER_CHECK(cuMemHostGetDevicePointer(&word, over, 0));
-  if (how == How::kAside) {
-    asides.emplace_back(
-        [records = stream.records, blocks = stream.blocks, handle = stream.handle, word, iterations]() mutable {
-          use_first_gpu();
-          void* parameters[] = {&records, &word, &iterations};
-          DRIVER_CHECK(cuLaunchKernel(kernel, blocks, 1, 1, kThreads, 1, 1, 0, handle, parameters, nullptr));
-        });
-    return "ok";
-  }
   void* parameters[] = {&stream.records, &word, &iterations};
   if (in_graph) DRIVER_CHECK(cuStreamBeginCapture(stream.handle, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   DRIVER_CHECK(cuLaunchKernel(kernel, stream.blocks, 1, 1, kThreads, 1, 1, 0, stream.handle, parameters, nullptr));
@@ -137,15 +123,11 @@ std::string launch_record(std::istringstream& arguments, How how) {
 }
 
 std::string launch(std::istringstream& arguments) {
-  return launch_record(arguments, How::kHere);
-}
-
-std::string launch_aside(std::istringstream& arguments) {
-  return launch_record(arguments, How::kAside);
+  return launch_record(arguments, false);
 }
 
 std::string graph(std::istringstream& arguments) {
-  return launch_record(arguments, How::kInGraph);
+  return launch_record(arguments, true);
 }
 
 std::string capture(std::istringstream& arguments) {
@@ -160,8 +142,6 @@ std::string capture(std::istringstream& arguments) {
 
 std::string finish(std::istringstream&) {
   std::atomic_ref(*over).store(1);
-  for (std::thread& aside : asides) aside.join();
-  asides.clear();
   for (const Stream& stream : streams) DRIVER_CHECK(cuStreamSynchronize(stream.handle));
   return "ok";
 }
@@ -191,7 +171,6 @@ const std::map<std::string, Command> kCommands = {
     {"critical", critical},
     {"shared", shared},
     {"launch", launch},
-    {"launch-aside", launch_aside},
     {"graph", graph},
     {"capture", capture},
     {"finish", finish},

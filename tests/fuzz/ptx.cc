@@ -56,14 +56,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(tokens.has_value(), "what parses lexes");
   require_same_tokens(*tokens, print(*module));
 
-  for (const Wanted wanted : {Wanted::kPersistent, Wanted::kSliced}) {
-    const RewriteResult rewritten = rewrite(*module, {}, wanted);
-    for (const EntryReport& entry : rewritten.entries) require_line(entry.reason);
-    const std::string rewritten_text = print(rewritten.module);
-    require_kept_tokens(*tokens, rewritten_text);
-    const auto again = parse(rewritten_text);
-    require(again.has_value(), "a rewritten module parses: " + (again ? "" : again.error().message));
-    rewrite(*again, {}, wanted);
-  }
+  const RewriteResult rewritten = rewrite(*module);
+  for (const EntryReport& entry : rewritten.entries) require_line(entry.reason);
+  const std::string rewritten_text = print(rewritten.module);
+  require_kept_tokens(*tokens, rewritten_text);
+  const auto again = parse(rewritten_text);
+  require(again.has_value(), "a rewritten module parses: " + (again ? "" : again.error().message));
+  rewrite(*again);
   return 0;
 }

@@ -64,8 +64,8 @@ void print_text(const RewrittenFile& file, const std::string& path, std::ostream
       out << "module " << i + 1 << " was compiled with ptxas options " << printable(file.modules[i].options) << '\n';
 }
 
-Outcome<int> run(const std::string& in, const std::string& out, bool sliced, Context& context) {
-  const Result<RewrittenFile> file = rewrite_file(in, sliced ? ptx::Wanted::kSliced : ptx::Wanted::kPersistent);
+Outcome<int> run(const std::string& in, const std::string& out, Context& context) {
+  const Result<RewrittenFile> file = rewrite_file(in);
   if (!file) return usage("rewrite: " + file.error().message);
   std::vector<std::string> written;
   if (!out.empty()) {
@@ -87,12 +87,10 @@ Outcome<int> run(const std::string& in, const std::string& out, bool sliced, Con
 Action declare_rewrite(Arguments& arguments) {
   auto in = std::make_shared<std::string>();
   auto out = std::make_shared<std::string>();
-  auto sliced = std::make_shared<bool>(false);
   arguments.add("IN", *in, "PTX, a cubin, a fatbin, an executable, library or object file, or an archive (.a)")
       .required();
   arguments.add("-o,--output", *out, "Write the rewritten PTX here; several modules into a directory").value("OUT");
-  arguments.add_flag("--sliced", *sliced, "Make sliced forms, for experiments, instead of those with workers");
-  return [in, out, sliced](Context& context) { return run(*in, *out, *sliced, context); };
+  return [in, out](Context& context) { return run(*in, *out, context); };
 }
 
 }  // namespace gpuctl::cli

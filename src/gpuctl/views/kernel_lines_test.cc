@@ -12,7 +12,7 @@ TEST(KernelLines, OneLineEach) {
       {
           {"_Z5scalePff", "m0", "opaque", "grid barrier: cooperative_groups sync", 3, 0, 40, 0, 0},
           {"vectorAdd", "m0", "persistent", "all rules met", 12400, 34, 30, 8, 21260},
-          {"never", "m0", "sliced", "cluster launch", 0, 0, 0, 2, 0},
+          {"never", "m0", "opaque", "cluster launch", 0, 0, 0, 2, 0},
       },
       {});
   EXPECT_EQ(table.lines(),
@@ -20,7 +20,7 @@ TEST(KernelLines, OneLineEach) {
                    "persistent     12.4k   30 -> 34           8     21.3 us  vectorAdd             all rules met",
                    "opaque             3         40           -           -  scale(float*, float)  grid barrier: "
                    "cooperative_groups sync",
-                   "sliced             0          -           2           -  never                 cluster launch"}));
+                   "opaque             0          -           2           -  never                 cluster launch"}));
 }
 
 TEST(KernelLines, SayHowManyWorkersAnSmHasOfThoseThatFit) {

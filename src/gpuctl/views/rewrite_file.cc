@@ -79,15 +79,13 @@ std::string form_name(ptx::Form form) {
   switch (form) {
     case ptx::Form::kPersistent:
       return "persistent";
-    case ptx::Form::kSliced:
-      return "sliced";
     case ptx::Form::kOpaque:
       return "opaque";
   }
   return "?";
 }
 
-Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted) {
+Result<RewrittenFile> rewrite_file(const std::string& path) {
   const Result<MappedFile> mapped = MappedFile::open(path);
   if (!mapped) return mapped.error();
   const ptx::Bytes image = mapped->bytes();
@@ -108,7 +106,7 @@ Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted) 
     const std::string where = path + (is_text ? ":" : ": PTX " + number + " (" + architecture(entry) + "): ");
     const Result<std::string> text = ptx::ptx_text(entry);
     if (!text) return fail(where + (is_text ? " " : "") + text.error().message);
-    Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(*text, wanted);
+    Result<ptx::RewrittenText> rewritten = ptx::rewrite_text(*text);
     if (!rewritten) return fail(where + rewritten.error().message);
     if ((size += rewritten->text.size()) > kMostRewrittenBytes)
       return fail(path + ": holds more PTX than " + std::to_string(kMostRewrittenBytes >> 30) + " GiB");

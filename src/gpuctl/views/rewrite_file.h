@@ -22,16 +22,16 @@ struct RewrittenFile {
   std::vector<std::string> machine_code;  ///< architectures of parts without PTX; a cubin by itself names none: ""
 };
 
-/// Makes the forms that are wanted of all PTX in `path`: PTX text, a cubin, a fatbin, an ELF executable, library or
+/// Makes the persistent forms of all PTX in `path`: PTX text, a cubin, a fatbin, an ELF executable, library or
 /// object file, or an archive of these. Nothing but a regular file is read. An error is one line with the file, the
 /// module if there are several, and the line and column of the PTX or the offset in the file.
-Result<RewrittenFile> rewrite_file(const std::string& path, ptx::Wanted wanted = ptx::Wanted::kPersistent);
+Result<RewrittenFile> rewrite_file(const std::string& path);
 
 /// Writes a single module to the file `out`. Writes several modules, or one if `out` is a directory, to OUT/1.sm_75.ptx
 /// and so on, and makes that directory. Returns the paths. A file is complete or, after an error, as it was before.
 Result<std::vector<std::string>> write_modules(const RewrittenFile& file, const std::string& out);
 
-/// "persistent", "sliced" or "opaque".
+/// "persistent" or "opaque".
 std::string form_name(ptx::Form form);
 
 }  // namespace gpuctl::cli

@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "ptx/persistent_abi.h"
-#include "ptx/subgrid_abi.h"
 #include "ptx/syntax/parser.h"
 #include "ptx/testing/test_files.h"
 
@@ -51,15 +50,6 @@ constexpr char kTwoKernels[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .entry plain(.param .u32 n)\n{\n  ret;\n}\n"
     ".visible .entry cooperative(.param .u32 n)\n{\n  .reg .b32 %r<2>;\n  mov.u32 %r1, %envreg2;\n  ret;\n}\n";
-
-TEST_F(RewriteFile, MakesSlicedFormsWhereTheyAreWanted) {
-  const Result<RewrittenFile> result = rewrite_file(file("k.ptx", kTwoKernels), ptx::Wanted::kSliced);
-  ASSERT_TRUE(result) << result.error().message;
-  const RewrittenModule& module = result->modules.at(0);
-  EXPECT_EQ(form_name(module.entries.at(0).form), "sliced");
-  EXPECT_EQ(form_name(module.entries.at(1).form), "opaque");
-  EXPECT_NE(module.text.find(std::string("plain") + ptx::kSlicedSuffix), std::string::npos);
-}
 
 TEST_F(RewriteFile, SaysTheFormOfEachKernelOfAText) {
   const Result<RewrittenFile> result = rewrite_file(file("k.ptx", kTwoKernels));

@@ -217,7 +217,6 @@ void Client::write_grant_if_new(std::size_t index, std::uint32_t capsm, std::uin
 void Client::go_by(const DaemonOptions& options) {
   options_ = &options;
   ipc::store(stub_->settled_ahead_ms, static_cast<std::uint32_t>(options.settled_ahead.count()));
-  ipc::store(stub_->subgrid_us, static_cast<std::uint32_t>(options.subgrid.count()));
 }
 
 std::uint32_t Terms::flags() const {

@@ -52,8 +52,6 @@ struct DaemonOptions {
   bool reserve_by_parts = true;
   Placement placement = Placement::automatic;
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
-  /// How long a subgrid takes; 0: kernels that have to give SMs back have workers, not subgrids.
-  std::chrono::microseconds subgrid{0};
 
   bool operator==(const DaemonOptions&) const = default;
 

@@ -63,7 +63,6 @@ settled_ahead_ms = 20
 reserve_by_parts = false
 placement = "capacity"
 second_time_slice_us = 200
-subgrid_us = 62
 
 [[device]]
 index = 1
@@ -100,7 +99,6 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.mps, MpsChoice::leave);
   EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
   EXPECT_TRUE(config.daemon.always_preemptible);
-  EXPECT_EQ(config.daemon.subgrid.count(), 62);
   EXPECT_FALSE(config.daemon.reserve_by_parts);
   EXPECT_EQ(config.daemon.placement, Placement::capacity);
   EXPECT_TRUE(config.daemon.software_gpu);
@@ -139,7 +137,6 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[lab]\nplacement = \"cores\"\n"),
             "2:13: lab.placement: must be \"auto\", \"sms\" or \"capacity\"");
   EXPECT_EQ(problem("[lab]\nsettled_ahead_ms = 1001\n"), "2:20: lab.settled_ahead_ms: must be 1 to 1000, not 1001");
-  EXPECT_EQ(problem("[lab]\nsubgrid_us = 1000001\n"), "2:14: lab.subgrid_us: must be 0 to 1000000, not 1000001");
   EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
   EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
   EXPECT_EQ(problem("[slice.ls]\nreserve = 9\nmax = 4\n"), "2:11: slice.\"ls\".reserve: reserve 9 is above max 4");

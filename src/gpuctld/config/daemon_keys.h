@@ -47,7 +47,6 @@ inline constexpr std::array kLabKeys{
     DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{
         .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},
-    DaemonKey{.name = "subgrid_us", .member = &DaemonOptions::subgrid, .greatest = ipc::kLongestSubgridUs, .least = 0},
 };
 
 }  // namespace gpuctl::daemon

@@ -20,7 +20,6 @@ inline constexpr std::array kFormerKeys{
     FormerKey{"reserve_by_parts"},
     FormerKey{"placement"},
     FormerKey{"second_time_slice_us"},
-    FormerKey{"subgrid_us"},
     FormerKey{"worker_time_us", "workers work until nothing is left or their SM is taken away"},
     FormerKey{"always_end_workers", "workers work until nothing is left or their SM is taken away"},
 };

@@ -82,14 +82,6 @@ TEST(Scheduler, SaysWhoseGrantIsSettledAndHowFarAheadThatLetsItBe) {
   EXPECT_EQ(ipc::load(batch.stub->settled_ahead_ms), 5u);
 }
 
-TEST(Scheduler, SaysHowLongASubgridTakes) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict), {.subgrid = std::chrono::microseconds(62)});
-  FakeProgram batch(scheduler, "batch");
-  EXPECT_EQ(ipc::load(batch.stub->subgrid_us), 62u);
-  scheduler.set_options({}, 3);
-  EXPECT_EQ(ipc::load(batch.stub->subgrid_us), 0u);
-}
-
 TEST(Scheduler, WhatDoesNotChangeIsNotWritten) {
   Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::strict));
   FakeProgram batch(scheduler, "batch");

@@ -106,7 +106,6 @@ void Agent::report_at_exit() {
     if (context_.view.jobs() == ipc::kNoJobs) return;
     Opaque::Look look;
     if (context_.opaque_work.busy()) context_.opaque.demand(&look);
-    context_.subgrids.collect(look.timed);
     for (const TimedLaunch& launch : look.timed) record(context_.view, launch);
     Client::get().report_last_kernels();
   } catch (const std::exception& error) {
@@ -146,7 +145,6 @@ void Agent::look() {
     orders = top_ups_.plan();
     naps_.look_for_ends();
   }
-  in_driver([&] { evictions_.look_at_subgrids(); });
   in_driver([&] { evictions_.look_for_remaining(housekeeping_); });
   in_driver([&] {
     if (!evictions_.evicting()) returns_.count_workers(housekeeping_);
@@ -224,7 +222,6 @@ void Agent::look_at_opaque() {
   Opaque::Look look;
   const std::uint32_t demand = context_.opaque.demand(&look);
   work.end_look(demand);
-  context_.subgrids.collect(look.timed);
   for (const TimedLaunch& launch : look.timed) record(context_.view, launch);
   std::lock_guard lock(context_.book.mutex());
   if (work.note(demand, look)) context_.usage.publish();

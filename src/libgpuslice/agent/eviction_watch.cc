@@ -30,8 +30,6 @@ void EvictionWatch::follow_grant(std::uint32_t epoch_seen) {
     evicting_ = true;
     decided_ns_ = decided_ns;
     remaining_ = Remaining::kUnknown;
-    subgrids_to_ = context_.subgrids.number();
-    subgrids_run_ = false;
   }
   granted_ = granted;
   context_.limits.divide_if_shared();
@@ -60,9 +58,7 @@ void EvictionWatch::look(std::uint32_t epoch_seen) {
     left_seen_ns_ = monotonic_ns();
   }
   ipc::Usage& out = *page_.usage();
-  holding += context_.subgrids.holding();
   ipc::store(out.holding, std::min(holding, context_.view.sms()));
-  if (evicting_ && subgrids_to_ != 0) return;
   if (evicting_ && running.empty()) remaining_ = Remaining::kNone;
   if (evicting_ && remaining_ != Remaining::kNone) {
     if (remaining_ != Remaining::kAsked) looked_ = std::move(running);
@@ -72,23 +68,6 @@ void EvictionWatch::look(std::uint32_t epoch_seen) {
   const bool applied = std::exchange(evicting_, false);
   ipc::store(out.applied_epoch, epoch_);
   if (applied) Client::get().kick();  // other clients wait for these SMs
-}
-
-void EvictionWatch::look_at_subgrids() {
-  Subgrids& subgrids = context_.subgrids;
-  if (subgrids.number() == 0 || (!evicting_ && subgrids.number() == subgrids_over_)) return;
-  const std::uint64_t latest = subgrids.number();
-  const bool over = subgrids.complete(evicting_ && subgrids_to_ != 0 ? subgrids_to_ : latest);
-  if (!evicting_ || subgrids_to_ == 0) {
-    if (over) subgrids_over_ = latest;
-    return;
-  }
-  if (!over) {
-    subgrids_run_ = true;
-    return;
-  }
-  if (subgrids_run_) left_seen_ns_ = monotonic_ns();
-  subgrids_to_ = 0;
 }
 
 void EvictionWatch::look_for_remaining(CUstream stream) {

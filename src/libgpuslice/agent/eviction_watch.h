@@ -27,9 +27,6 @@ class EvictionWatch {
   /// Reads on which SMs workers are while an eviction is under way, by one round of small copies after another on
   /// `stream`.
   void look_for_remaining(CUstream stream);
-  /// Asks the driver about the subgrids of sliced kernels, also those that an eviction waits for. Costs a driver call
-  /// while there are any.
-  void look_at_subgrids();
   /// Whether the grant shrank, and workers may still be on SMs outside of it.
   bool evicting() const { return evicting_; }
 
@@ -46,10 +43,6 @@ class EvictionWatch {
   bool evicting_ = false;
   /// Workers on SMs that they must leave: not looked yet, copies under way, or none.
   enum class Remaining { kUnknown, kAsked, kNone } remaining_ = Remaining::kNone;
-  /// The latest subgrid that was launched before the grant shrank; 0: those are complete.
-  std::uint64_t subgrids_to_ = 0;
-  std::uint64_t subgrids_over_ = 0;  ///< all up to this one are complete
-  bool subgrids_run_ = false;        ///< one of them was seen to be incomplete since then
   struct Looked {
     std::uint32_t slot;
     std::uint32_t allowed;  ///< range of SMs

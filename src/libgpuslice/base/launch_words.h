@@ -20,7 +20,6 @@ struct alignas(64) LaunchWords {
   std::atomic<gpuctl::ipc::Stub*> page{nullptr};  ///< Client::stub()
   std::atomic<int> captures{0};                   ///< that are under way (base/capture.h)
   std::atomic<int> open_lanes{0};                 ///< in this process (streams/joining.h)
-  std::atomic<int> open_series{0};                ///< in this process (streams/series.h)
   std::atomic<bool> bands_used{false};            ///< some band other than all levels was seen (StreamPriorities)
   std::atomic<bool> lanes_used{false};            ///< there is a lane, so calls are counted (CallInFlight)
   std::atomic<bool> memory_ran_out{false};        ///< base/memory_reserve.h
@@ -32,15 +31,8 @@ struct alignas(64) LaunchWords {
   std::atomic<decltype(&::cuLaunchKernel)> launch{nullptr};
   std::atomic<decltype(&::cuLaunchKernelEx)> launch_ex{nullptr};
 
-  /// Whether nothing keeps a call in a stream from going straight to the driver: nothing has to join it, or end
-  /// before it.
-  bool nothing_open() const {
-    return (open_lanes.load(std::memory_order_acquire) | open_series.load(std::memory_order_acquire)) == 0;
-  }
-  /// Whether that is so, and there is no lane, for which calls are counted.
-  bool nothing_ever_open() const {
-    return !lanes_used.load(std::memory_order_relaxed) && open_series.load(std::memory_order_acquire) == 0;
-  }
+  /// Whether nothing keeps a call in a stream from going straight to the driver: nothing has to join it.
+  bool nothing_open() const { return open_lanes.load(std::memory_order_acquire) == 0; }
 };
 static_assert(sizeof(LaunchWords) == 64);
 

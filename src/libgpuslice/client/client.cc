@@ -207,11 +207,6 @@ Targets Client::targets() const {
   return targets_;
 }
 
-std::chrono::microseconds Client::subgrid_time() const {
-  const ipc::Stub* page = stub();
-  return std::chrono::microseconds(page ? std::min(ipc::load(page->subgrid_us), ipc::kLongestSubgridUs) : 0);
-}
-
 const ipc::Grant* Client::grant(int device) const {
   const ipc::Stub* page = stub();
   return page && device >= 0 && device < static_cast<int>(ipc::kMaxDevices) ? &page->grant[device] : nullptr;

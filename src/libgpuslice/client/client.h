@@ -73,9 +73,6 @@ class Client {
   /// The stub page in force; null if there never was one. Pages are never unmapped, so the pointer stays valid.
   gpuctl::ipc::Stub* stub() const { return g_launch_words.page.load(std::memory_order_acquire); }
 
-  /// How long a subgrid of a kernel in sliced form should take (ipc::Stub::subgrid_us); 0: kernels have workers.
-  std::chrono::microseconds subgrid_time() const;
-
   /// The grant in force on a device of the program. Null without a daemon, or for a device number that is out of range.
   const gpuctl::ipc::Grant* grant(int device) const;
 

@@ -224,11 +224,6 @@ void read_params(const CUDA_KERNEL_NODE_PARAMS& params, GraphKernel& out) {
     if (!kernel->persistent)
       kernel->original_in_graph = "it was made ready to run before its persistent form was there";
   }
-  if (kernel->persistent && kernel->sliced) {
-    kernel->original_in_graph = "a graph has no place for a series of subgrids";
-    kernel->changed = true;
-    return;
-  }
   if (!kernel->persistent || out.not_in_this_graph || !out.config.threads() ||
       !fits_whole_warps(*kernel, out.config.grid, out.config.block))
     return;

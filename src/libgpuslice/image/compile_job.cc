@@ -48,7 +48,6 @@ Result<CompileJob> CompileJob::create(const CompileRequest& request) {
   for (const std::uint64_t part : {request.key.first, request.key.second, request.key.length}) packer.number(part);
   packer.number(request.sm);
   packer.number(static_cast<std::uint64_t>(request.max_registers));
-  packer.number(static_cast<std::uint64_t>(request.wanted));
   packer.number(request.by_driver);
   packer.text(request.linker);
   packer.text(request.ptx);
@@ -85,13 +84,10 @@ Result<CompileRequest> CompileJob::request() const {
   request.key.length = unpacker.number();
   request.sm = static_cast<unsigned>(unpacker.number());
   request.max_registers = static_cast<int>(unpacker.number());
-  const std::uint64_t wanted = unpacker.number();
   request.by_driver = unpacker.number() != 0;
   request.linker = unpacker.text();
   request.ptx = unpacker.text();
-  if (!unpacker.whole || wanted > static_cast<std::uint64_t>(gpuctl::ptx::kLastWanted))
-    return fail("the job is damaged");
-  request.wanted = static_cast<gpuctl::ptx::Wanted>(wanted);
+  if (!unpacker.whole) return fail("the job is damaged");
   return request;
 }
 

@@ -18,11 +18,10 @@
 namespace gpuslice {
 
 struct CompileRequest {
-  std::string ptx;        ///< one PTX text
-  ContentHash key;        ///< the forms are kept under this key
-  unsigned sm = 0;        ///< compute capability, 90 for 9.0
-  int max_registers = 0;  ///< per thread; 0: no limit
-  gpuctl::ptx::Wanted wanted = gpuctl::ptx::Wanted::kPersistent;
+  std::string ptx;         ///< one PTX text
+  ContentHash key;         ///< the forms are kept under this key
+  unsigned sm = 0;         ///< compute capability, 90 for 9.0
+  int max_registers = 0;   ///< per thread; 0: no limit
   bool by_driver = false;  ///< the driver runs only what its own linker makes
   /// Path of the nvJitLink, or of that driver, that the program has loaded; empty: the helper looks for one.
   std::string linker;

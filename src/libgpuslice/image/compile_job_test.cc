@@ -12,7 +12,6 @@ CompileRequest some_request() {
           .key = {1, 2, 3},
           .sm = 90,
           .max_registers = 40,
-          .wanted = gpuctl::ptx::Wanted::kSliced,
           .by_driver = false,
           .linker = "/a/linker"};
 }
@@ -28,7 +27,6 @@ TEST(CompileJobTest, TheHelperReadsWhatIsAsked) {
   EXPECT_EQ(request->key, some_request().key);
   EXPECT_EQ(request->sm, 90u);
   EXPECT_EQ(request->max_registers, 40);
-  EXPECT_EQ(request->wanted, gpuctl::ptx::Wanted::kSliced);
   EXPECT_EQ(request->linker, "/a/linker");
 }
 

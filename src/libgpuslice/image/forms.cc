@@ -14,8 +14,7 @@ constexpr char kKind[] = ".compiled";
 ContentHash cache_key(const FormsKey& key) {
   const ContentHash ptx = content_hash(key.ptx, kRewriterVersion);
   const std::string whole = to_text(ptx) + ' ' + std::to_string(ptx.length) + ' ' + std::to_string(key.sm) + ' ' +
-                            std::to_string(key.max_registers) + ' ' + std::to_string(key.driver_version) + ' ' +
-                            std::to_string(static_cast<int>(key.wanted));
+                            std::to_string(key.max_registers) + ' ' + std::to_string(key.driver_version);
   return content_hash(whole, kRewriterVersion);
 }
 
@@ -29,7 +28,6 @@ std::string pack(const Forms& forms) {
     packer.text(kernel.name);
     packer.text(kernel.reason);
     packer.number(kernel.persistent);
-    packer.number(kernel.sliced);
     packer.number(kernel.needs_whole_warps);
     packer.number(kernel.words_behind);
     packer.number(static_cast<std::uint64_t>(kernel.blocks_wait));
@@ -54,7 +52,6 @@ std::optional<Forms> unpack(std::string_view bytes) {
     kernel.name = unpacker.text();
     kernel.reason = unpacker.text();
     kernel.persistent = unpacker.number() != 0;
-    kernel.sliced = unpacker.number() != 0;
     kernel.needs_whole_warps = unpacker.number() != 0;
     kernel.words_behind = unpacker.number() != 0;
     const std::uint64_t wait = unpacker.number();

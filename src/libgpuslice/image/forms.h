@@ -11,7 +11,6 @@
 
 #include "libgpuslice/image/cache_directory.h"
 #include "libgpuslice/image/image_kernel.h"
-#include "ptx/wanted.h"
 
 namespace gpuslice {
 
@@ -21,7 +20,6 @@ struct FormsKey {
   unsigned sm = 0;         ///< compute capability, 90 for 9.0
   int max_registers = 0;   ///< the program's own limit per thread; 0: none
   int driver_version = 0;  ///< the result of cuDriverGetVersion()
-  gpuctl::ptx::Wanted wanted = gpuctl::ptx::Wanted::kPersistent;
 };
 
 struct Forms {

@@ -60,20 +60,15 @@ TEST(FormsTest, AreFoundUnderTheirKeyAlone) {
   char name[] = "/tmp/gpuctl-forms-test.XXXXXX";
   const fs::path scratch = mkdtemp(name);
   const CacheDirectory cache(scratch / "cache");
-  const FormsKey key{.ptx = "text",
-                     .sm = 90,
-                     .max_registers = 32,
-                     .driver_version = 13000,
-                     .wanted = gpuctl::ptx::Wanted::kPersistent};
+  const FormsKey key{.ptx = "text", .sm = 90, .max_registers = 32, .driver_version = 13000};
   ASSERT_TRUE(keep_forms(cache_key(key), some_forms(), cache));
   expect_same(find_forms(cache_key(key), cache).value(), some_forms());
-  for (int what = 0; what < 5; ++what) {
+  for (int what = 0; what < 4; ++what) {
     FormsKey other = key;
     if (what == 0) other.ptx = "another text";
     if (what == 1) other.sm = 80;
     if (what == 2) other.max_registers = 0;
     if (what == 3) other.driver_version = 12080;
-    if (what == 4) other.wanted = gpuctl::ptx::Wanted::kSliced;
     EXPECT_FALSE(find_forms(cache_key(other), cache)) << what;
   }
   fs::remove_all(scratch);

@@ -7,14 +7,13 @@
 
 #include "libgpuslice/image/kernels.h"
 #include "ptx/blocks_wait.h"
-#include "ptx/subgrid_abi.h"
+#include "ptx/persistent_abi.h"
 
 namespace gpuslice {
 
 struct ImageKernel {
   std::string name;
   bool persistent = false;        ///< it has a form that gives SMs back
-  bool sliced = false;            ///< that form is the sliced one
   std::string reason;             ///< why it has or lacks that form; one line
   std::vector<Parameter> params;  ///< the program's own
   std::uint32_t args_offset = 0;
@@ -23,9 +22,7 @@ struct ImageKernel {
   gpuctl::ptx::BlocksWait blocks_wait = gpuctl::ptx::BlocksWait::kUnknown;
 
   /// Name of the entry that was added for it.
-  std::string added_entry() const {
-    return name + (sliced ? gpuctl::ptx::kSlicedSuffix : gpuctl::ptx::kPersistentSuffix);
-  }
+  std::string added_entry() const { return name + gpuctl::ptx::kPersistentSuffix; }
 };
 
 }  // namespace gpuslice

@@ -159,9 +159,7 @@ std::vector<gpuctl::ipc::Kernel> Kernels::report(bool all) {
     std::lock_guard detail(kernel->mutex);
     list.push_back({.name = kernel->name,
                     .module = kernel->module,
-                    .form = !kernel->persistent ? "opaque"
-                            : kernel->sliced    ? "sliced"
-                                                : "persistent",
+                    .form = kernel->persistent ? "persistent" : "opaque",
                     .reason = reason_of(*kernel),
                     .launches = static_cast<std::int64_t>(kernel->launches.load()),
                     .registers = kernel->registers,

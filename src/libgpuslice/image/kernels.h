@@ -85,9 +85,8 @@ struct alignas(64) KernelInfo {
   std::atomic<const char*> anywhere{nullptr};
   std::atomic<const char*> unlimited{nullptr};  ///< or why it did not even wait for a grant
   std::atomic<bool> changed{true};              ///< since the last report to the daemon
-  /// It has a persistent or sliced form. The functions below are written before this is set.
+  /// It has a persistent form. The functions below are written before this is set.
   std::atomic<bool> persistent{false};
-  bool sliced = false;  ///< that form is the sliced one: it is launched in subgrids
   /// By its PTX, or by its name (blocks_may_wait()). Written before launches, or once its PTX is known.
   std::atomic<gpuctl::ptx::BlocksWait> blocks_wait{gpuctl::ptx::BlocksWait::kUnknown};
   bool is_library_kernel = false;        ///< its handle is a CUkernel
@@ -99,7 +98,7 @@ struct alignas(64) KernelInfo {
   std::string module;             ///< short label of the image
   std::string reason;             ///< why it has this form; one line
   std::vector<Parameter> params;  ///< the program's parameters, without LaunchArgs
-  std::uint32_t args_offset = 0;  ///< of LaunchArgs, or SubgridArgs, in that form's parameter block
+  std::uint32_t args_offset = 0;  ///< of LaunchArgs in that form's parameter block
   /// With block sizes other than those that gpuctl::ptx::EntryReport allows, it is launched in original form.
   bool needs_whole_warps = false;
   bool words_behind = false;             ///< gpuctl::ptx::EntryReport::words_behind

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "ptx/persistent_abi.h"
-#include "ptx/subgrid_abi.h"
 
 namespace gpuslice {
 
@@ -31,8 +30,7 @@ bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values
 }
 
 bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block) {
-  const std::size_t own = kernel.sliced ? sizeof(gpuctl::ptx::SubgridArgs) : sizeof(gpuctl::ptx::LaunchArgs);
-  return pack(kernel.params, kernel.args_offset + own, params, extra, block);
+  return pack(kernel.params, kernel.args_offset + sizeof(gpuctl::ptx::LaunchArgs), params, extra, block);
 }
 
 bool fits_whole_warps(const KernelInfo& kernel, const std::uint32_t (&grid)[3], const std::uint32_t (&block)[3]) {

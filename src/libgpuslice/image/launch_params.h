@@ -16,7 +16,7 @@ namespace gpuslice {
 bool pack(const std::vector<Parameter>& params, std::size_t bytes, void** values, void** extra,
           std::vector<std::byte>& block);
 
-/// Makes the parameter block of the persistent or sliced form with the program's values in place. Returns false if the
+/// Makes the parameter block of the persistent form with the program's values in place. Returns false if the
 /// call does not carry what the kernel declares (the driver will then report that).
 bool pack(const KernelInfo& kernel, void** params, void** extra, std::vector<std::byte>& block);
 

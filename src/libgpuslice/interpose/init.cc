@@ -61,7 +61,6 @@ void start_over_in_child() {
   Activity::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
   forget_open_lanes_after_fork();
-  forget_series_after_fork();
   Kernels::get().forget_after_fork();
   Modules::get().forget_after_fork();
   HeldMemory::get().forget_after_fork();

@@ -81,7 +81,7 @@ CUresult destroy(CUstream stream, CUresult(CUDAAPI* function)(CUstream)) {
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   const auto wait = driver().cuStreamWaitEvent;
   if (!wait) return CUDA_ERROR_NOT_INITIALIZED;
-  if (g_launch_words.nothing_ever_open()) return wait(stream, event, flags);
+  if (!g_launch_words.lanes_used.load(std::memory_order_relaxed)) return wait(stream, event, flags);
   return nothrow(
       [&] { return follow(stream, [&](CUstream other) { return wait(other ? other : stream, event, flags); }); });
 }

@@ -35,7 +35,7 @@ bool may_have_to_give_back(Context& context, CUstream stream, const Opaque::Laun
     case ipc::Mode::part:
     case ipc::Mode::common:
       return !context.opaque().confines(stream, original);
-    case ipc::Mode::free:  // since a moment ago: the kernel may be in the middle of a series
+    case ipc::Mode::free:  // since a moment ago
     case ipc::Mode::lent:
     case ipc::Mode::workers:
     case ipc::Mode::capacity:
@@ -62,8 +62,6 @@ Context::Outcome launch_as_workers(Context& context, KernelInfo& kernel, AskedLa
   Instance* instance = context.instance_of(kernel);
   std::vector<std::byte> block;
   if (!instance || !pack(kernel, asked.params, asked.extra, block)) return Context::Outcome::kCannot;
-  if (kernel.sliced)
-    return context.launch_in_subgrids(*instance, std::move(config), std::move(block), original, result, why);
   return context.launch(*instance, std::move(config), std::move(block), result, why);
 }
 

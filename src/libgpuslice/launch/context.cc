@@ -40,7 +40,6 @@ void Context::set_latency_critical(CUstream stream, bool on) {
 
 void Context::stream_destroyed(CUstream handle) {
   state_.opaque.stream_destroyed(handle);
-  state_.subgrids.stream_destroyed(handle);
   std::lock_guard lock(state_.book.mutex());
   state_.book.stream_destroyed(handle);
 }

@@ -65,12 +65,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   Outcome launch(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params, CUresult* result,
                  const char** why);
 
-  /// Launches in sliced form, as a series of subgrids. The calling thread waits while they run, but for the last ones,
-  /// and while nothing is granted. `params`: args_offset + sizeof(SubgridArgs) bytes. `original`: the same launch in
-  /// its original form. The rest as for launch().
-  Outcome launch_in_subgrids(Instance& instance, LaunchConfig&& config, std::vector<std::byte>&& params,
-                             const Opaque::Launch& original, CUresult* result, const char** why);
-
   /// Launches a graph. `candidates`, at most kMostGraphKernels, come in an order in which they may run. `original`: its
   /// other kernels, as one launch in original form; without blocks there are none. `branches`: some of the candidates
   /// may run at the same time. If any kernel has its original form, the launch waits for a grant. Calls `arm(number,
@@ -115,8 +109,6 @@ class Context final : public Opaque::Owner, public LaunchSource {
   void rescue();
 
  private:
-  class SubgridSeries;
-
   Instance* make_instance(KernelInfo& kernel);
   Instance* known_instance(KernelInfo& kernel, bool& known) const;
 

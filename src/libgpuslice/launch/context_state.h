@@ -13,7 +13,6 @@
 #include "libgpuslice/launch/launch_book.h"
 #include "libgpuslice/launch/opaque_work.h"
 #include "libgpuslice/launch/stream_limits.h"
-#include "libgpuslice/launch/subgrids.h"
 #include "libgpuslice/launch/usage_publisher.h"
 #include "libgpuslice/streams/opaque.h"
 
@@ -38,7 +37,6 @@ struct ContextState {
   AgentLink agent;
   Opaque opaque;
   OpaqueWork opaque_work;
-  Subgrids subgrids;
   StreamLimits limits{view, book};
   UsagePublisher usage{view, book, opaque_work};
   Targets targets;  ///< guarded by the book's mutex

@@ -77,12 +77,11 @@ RepeatedLaunches::Turn::Turn(CUfunction function, CUstream stream, const Shape& 
       current_context() != context.handle() || !may_use_own_streams(kQueuesToMove))
     return;
   if (!lane->mutex.try_lock()) return;
-  // From here on no series begins in the stream, and nothing that needs an idle device.
+  // From here on nothing begins in the stream that needs an idle device.
   const int open = words.open_lanes.load(std::memory_order_acquire);
   if (lane->open() && (open == 1 || lane->apart) && lane->launches % Lane::kMarkEvery != 0 &&
-      words.open_series.load(std::memory_order_acquire) == 0 && !context.opaque().settles() &&
-      lane->place().there.sms >= made->sms && lane->busy.load(std::memory_order_relaxed) &&
-      lane->decided == context.view().version()) {
+      !context.opaque().settles() && lane->place().there.sms >= made->sms &&
+      lane->busy.load(std::memory_order_relaxed) && lane->decided == context.view().version()) {
     lane_ = lane;
     context_ = &context;
     kernel_ = known->kernel;

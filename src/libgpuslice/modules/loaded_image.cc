@@ -21,7 +21,6 @@ void LoadedImage::describe(KernelInfo& kernel) const {
   kernel.needs_whole_warps = found->needs_whole_warps;
   kernel.words_behind = found->words_behind;
   if (!kernel.waits_by_name) kernel.blocks_wait = found->blocks_wait;
-  kernel.sliced = found->sliced;
   kernel.may_get_form.store(found->persistent);
   kernel.changed.store(true);
 }

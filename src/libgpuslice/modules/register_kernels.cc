@@ -25,10 +25,7 @@ void register_kernel(LoadedImage& image, const std::string& name, const void* en
     image.describe(*known);
     image.find_form(*known);
     const char* waits = known->background && known->may_get_form ? known->background->phrase() : nullptr;
-    debug("kernel %s of %s: %s, %s", name.c_str(), known->module.c_str(),
-          !known->persistent ? "opaque"
-          : known->sliced    ? "sliced"
-                             : "persistent",
+    debug("kernel %s of %s: %s, %s", name.c_str(), known->module.c_str(), known->persistent ? "persistent" : "opaque",
           waits ? waits : known->reason.c_str());
   }
   if (is_library_kernel) known->is_library_kernel = true;

@@ -50,11 +50,6 @@ std::string loaded_linker() {
   return search.found;
 }
 
-gpuctl::ptx::Wanted wanted_forms() {
-  using gpuctl::ptx::Wanted;
-  return Client::get().subgrid_time().count() > 0 ? Wanted::kSliced : Wanted::kPersistent;
-}
-
 /// What the compile helper must make of the PTX, except for the linker: only a job needs that.
 CompileRequest request_for(ImageLoad& load) {
   int version = 0;
@@ -63,14 +58,10 @@ CompileRequest request_for(ImageLoad& load) {
                          .key = {},
                          .sm = load.sm,
                          .max_registers = load.max_registers,
-                         .wanted = wanted_forms(),
                          .by_driver = load.own_code_alone,
                          .linker = {}};
-  request.key = cache_key({.ptx = request.ptx,
-                           .sm = request.sm,
-                           .max_registers = request.max_registers,
-                           .driver_version = version,
-                           .wanted = request.wanted});
+  request.key = cache_key(
+      {.ptx = request.ptx, .sm = request.sm, .max_registers = request.max_registers, .driver_version = version});
   return request;
 }
 

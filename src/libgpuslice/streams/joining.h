@@ -22,7 +22,6 @@
 #include <memory>
 
 #include "libgpuslice/base/launch_words.h"
-#include "libgpuslice/streams/series.h"
 
 namespace gpuslice {
 
@@ -33,11 +32,6 @@ struct Lane;
 
 void join_open(CUstream stream);
 void join_all_open();
-
-/// join_before() for a thread that holds a lock, and so must not wait for a series.
-inline void join_lanes_before(CUstream stream) {
-  if (g_open_lanes.load() > 0) join_open(stream);
-}
 
 /// Counts a driver call about a stream while it lives, from before the thread looks for open lanes until the call has
 /// returned. A lane that opens meanwhile, for another thread, does not stay open: what the call puts into the program's
@@ -61,13 +55,11 @@ class CallInFlight {
 /// Called before a driver call about a stream that puts nothing there. A default stream is named by its own handle
 /// (explicit_stream()). Any thread.
 inline void join_before(CUstream stream) {
-  let_series_end(stream);
-  join_lanes_before(stream);
+  if (g_open_lanes.load() > 0) join_open(stream);
 }
 
 /// Called before a driver call that waits for more than one stream, or that acts on the default stream of any context.
 inline void join_all() {
-  let_all_series_end();
   if (g_open_lanes.load() > 0) join_all_open();
 }
 
@@ -104,9 +96,8 @@ class Following {
 /// it; else in `other`. Any thread.
 template <class Call>
 CUresult follow(CUstream stream, Call call) {
-  if (g_launch_words.nothing_ever_open()) [[likely]]
+  if (!g_launch_words.lanes_used.load(std::memory_order_relaxed)) [[likely]]
     return call(nullptr);
-  let_series_end(stream);
   const CallInFlight in_flight(stream);
   if (g_open_lanes.load() == 0) return call(nullptr);
   Following following(stream);

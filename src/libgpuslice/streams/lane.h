@@ -52,8 +52,6 @@ struct Lane : std::enable_shared_from_this<Lane> {
 
   static constexpr std::uint32_t kMarkEvery = 16;  // launches (in_flight_limit.h)
 
-  /// Held through a launch, or through the launches of a series (series.h). Taken before `mutex`.
-  std::mutex whole;
   std::mutex mutex;  ///< held through one call to the driver and what belongs to it
   const CUstream stream;
   CUcontext context = nullptr;

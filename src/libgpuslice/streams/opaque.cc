@@ -69,7 +69,7 @@ bool Opaque::reports_jobs() const {
 void Opaque::start_when_granted(Lane& lane, const Launch& launch) {
   lane.blocks = lane.busy.load(std::memory_order_relaxed) ? std::max(lane.blocks, launch.blocks) : launch.blocks;
   lane.latest = launch.name;
-  lane.latest_ns = launch.series_ns != 0 ? launch.series_ns : monotonic_ns();
+  lane.latest_ns = monotonic_ns();
   lane.job = reports_jobs() ? launch.job(lane.latest_ns) : OpaqueJob{};
   if (!lane.busy.exchange(true)) owner_.opaque_started(launch.blocks, lane.job);
   wait_for_grant(lane, launch);
@@ -80,7 +80,6 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   goes_anywhere();
   join_others(*lane_);
   opaque.settling_.let_pass(may_wait);
-  if (launch.series_ns == 0) whole_ = std::unique_lock(lane_->whole);
   lock_ = std::unique_lock(lane_->mutex);
   const bool tells = opaque.reports_jobs();
   if (lane_->launches % Lane::kMarkEvery == 0)
@@ -91,7 +90,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
   note_suspect(launch, opaque.view_.sms());
   lane_->decided = launch.decided;
   if (!confined()) lane_->join_now();
-  if (tells && launch.kernel && launch.series_ns == 0) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
+  if (tells && launch.kernel) lane_->timer.begin(this->stream(), *launch.kernel, lane_->job);
 }
 
 /// A grid that its SMs certainly hold is stuck only if it waits for another launch, and that is known of PTX alone. One

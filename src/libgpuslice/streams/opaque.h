@@ -34,7 +34,6 @@
 #include "libgpuslice/streams/lane.h"
 #include "libgpuslice/streams/launch_timer.h"
 #include "libgpuslice/streams/quiesce.h"
-#include "libgpuslice/streams/series.h"
 #include "libgpuslice/streams/settling.h"
 
 namespace gpuslice {
@@ -76,26 +75,10 @@ class Opaque {
     const char* name = "a graph";           ///< name of the kernel, which outlives the launch
     KernelInfo* kernel = nullptr;           ///< its durations are noted here; null: they are not noted
     std::uint32_t threads = 0, shared = 0;  ///< per block
-    /// For a launch of a series: when the series began, CLOCK_MONOTONIC. It is one job, timed as a whole
-    /// (launch/subgrids.h). 0: by itself.
-    std::uint64_t series_ns = 0;
-    std::uint64_t input_bytes = 0;  ///< memory into which its parameters point, as far as known
-    GrantView::Version decided;     ///< the grant before anything was decided about the launch
+    std::uint64_t input_bytes = 0;          ///< memory into which its parameters point, as far as known
+    GrantView::Version decided;             ///< the grant before anything was decided about the launch
 
     OpaqueJob job(std::uint64_t now_ns) const;
-  };
-
-  /// Several launches that are one to the program. While an object lives, no other launch in original form goes into
-  /// the stream.
-  class Series {
-   public:
-    Series(Opaque& opaque, CUstream stream) : Series(opaque.lane_of(stream)) {}
-
-   private:
-    explicit Series(Lane& lane) : whole_(lane.whole), open_(lane.stream, lane.apart) {}
-
-    std::unique_lock<std::mutex> whole_;
-    OpenSeries open_;
   };
 
   /// One launch, from before to after the driver's call. Meanwhile other threads' launches into the same stream wait.
@@ -137,7 +120,7 @@ class Opaque {
     GreenContexts::Confined confined_;
     std::uint64_t suspect_ = 0;
     Lane* lane_;
-    std::unique_lock<std::mutex> whole_, lock_;
+    std::unique_lock<std::mutex> lock_;
   };
 
   /// Whether a launch into this stream can be confined to what is granted now, which is a part of the GPU. Waits for a
@@ -185,7 +168,6 @@ class Opaque {
   void give_up_parts() { green_.give_up(); }
 
  private:
-  friend class Series;
   friend class Turn;
 
   /// While one lives and is true, nothing of this context is on the GPU as far as we know, and no launch of ours begins

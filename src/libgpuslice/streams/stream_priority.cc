@@ -98,14 +98,13 @@ std::optional<int> StreamPriorities::before_launch(CUstream handle) {
   std::atomic<bool>& used = g_launch_words.bands_used;
   if (band == PriorityBand{} && !used.load(std::memory_order_relaxed)) return std::nullopt;
   used.store(true, std::memory_order_relaxed);
-  let_series_end(handle);
   std::lock_guard lock(mutex_);
   const auto [entry, added] = streams_.try_emplace(stream_key(handle));
   Stream& stream = entry->second;
   if (added) stream.context = context_of(handle);
   if (added && driver().cuStreamGetPriority) driver().cuStreamGetPriority(handle, &stream.own);
   if (stream.band != band && !capturing_anything()) {
-    join_lanes_before(handle);  // what follows goes to another confined stream, with the new priority
+    join_before(handle);  // what follows goes to another confined stream, with the new priority
     stream.band = band;
     stream.level = banded(stream.own, band, device_range());
     const CUresult result = set_level(handle, stream.level);

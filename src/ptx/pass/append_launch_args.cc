@@ -7,10 +7,10 @@ Refused append_launch_args(Kernel& kernel) {
   args.specifiers = {".param", ".align", std::to_string(alignof(LaunchArgs)), ".b8"};
   Declarator name;
   name.name = kernel.args_name();
-  name.dims = {kernel.sliced ? sizeof(SubgridArgs) : sizeof(LaunchArgs)};
+  name.dims = {sizeof(LaunchArgs)};
   args.names.push_back(std::move(name));
   decode_specifiers(args);
-  kernel.entry.name += kernel.suffix();
+  kernel.entry.name += kPersistentSuffix;
   kernel.entry.has_params = true;
   kernel.entry.params.push_back(std::move(args));
   return {};

@@ -14,7 +14,7 @@ bool must_copy(const Kernel& kernel, const std::string& name) {
 /// Kernels share copies that are equal. Two copies differ only in whether finished threads join their barriers.
 std::string copy_name(const Kernel& kernel, const std::string& name) {
   const bool joins = kernel.report.needs_finished_barrier && kernel.facts.closure(name).has_barrier;
-  return name + kernel.suffix() + (joins ? "_joined" : "");
+  return name + kPersistentSuffix + (joins ? "_joined" : "");
 }
 
 }  // namespace

@@ -18,24 +18,17 @@ namespace fs = std::filesystem;
 
 class PassGolden : public testing::TestWithParam<std::string> {};
 
-/// The entry of `input` after the pass called `pass`, on its way to `form`.
-std::string after_pass(const std::string& input, const std::string& pass, Form form) {
+/// The entry of `input` after the pass called `pass`.
+std::string after_pass(const std::string& input, const std::string& pass) {
   const auto module = parse(input);
   if (!module) return "error: " + module.error().message;
   std::string result = "the pass did not run";
-  const RewriteResult rewritten = rewrite(
-      *module,
-      [&](std::string_view name, std::string_view entry) {
-        if (name == pass) result = entry;
-      },
-      form == Form::kSliced ? Wanted::kSliced : Wanted::kPersistent);
+  const RewriteResult rewritten = rewrite(*module, [&](std::string_view name, std::string_view entry) {
+    if (name == pass) result = entry;
+  });
   EXPECT_EQ(rewritten.entries.size(), 1u);
-  EXPECT_EQ(rewritten.entries[0].form, form) << rewritten.entries[0].reason;
+  EXPECT_EQ(rewritten.entries[0].form, Form::kPersistent) << rewritten.entries[0].reason;
   return result;
-}
-
-Form form_of(const std::string& pass) {
-  return pass == "number_subgrid" ? Form::kSliced : Form::kPersistent;
 }
 
 TEST_P(PassGolden, GivesTheExpectedText) {
@@ -44,7 +37,7 @@ TEST_P(PassGolden, GivesTheExpectedText) {
     const std::string name = file.path().filename();
     if (!name.ends_with(".ptx") || name.ends_with(".out.ptx")) continue;
     const std::string expected = GetParam() + "/" + file.path().stem().string() + ".out.ptx";
-    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam(), form_of(GetParam()));
+    const std::string actual = after_pass(golden_text(GetParam() + "/" + name), GetParam());
     if (std::getenv("GPUCTL_UPDATE_GOLDEN") != nullptr) std::ofstream(fs::path(PTX_GOLDEN_DIR) / expected) << actual;
     EXPECT_EQ(actual, golden_text(expected)) << GetParam() << "/" << name;
     ++cases;
@@ -54,8 +47,7 @@ TEST_P(PassGolden, GivesTheExpectedText) {
 
 INSTANTIATE_TEST_SUITE_P(Passes, PassGolden,
                          testing::Values("split_early_return", "meet_late", "append_launch_args", "replace_returns",
-                                         "replace_block_index", "join_finished_threads", "wrap_in_claim_loop",
-                                         "number_subgrid"),
+                                         "replace_block_index", "join_finished_threads", "wrap_in_claim_loop"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the passes of the rewriter work on: one entry on its way to its persistent or sliced form.
+// What the passes of the rewriter work on: one entry on its way to its persistent form.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ptx/analysis/facts.h"
+#include "ptx/persistent_abi.h"
 #include "ptx/rewrite.h"
-#include "ptx/subgrid_abi.h"
 
 namespace gpuctl::ptx::pass {
 
@@ -25,7 +25,6 @@ struct Kernel {
   std::vector<CopiedFunction> functions;
   EntryReport report;
   std::optional<std::string> waits;  ///< why its blocks may wait for others (refuse_waiting_blocks)
-  bool sliced = false;               ///< the form to be made is the sliced one (subgrid_abi.h)
   /// Set if one branch, before any barrier, decides for all threads of the block which of them return.
   struct ReturnBranch {
     std::size_t place;  ///< of the branch, among the instructions of the entry
@@ -39,9 +38,7 @@ struct Kernel {
   /// All threads meet inside the body where none returns early, which is plain_body if there are two (meet_late).
   bool meets_inside = false;
 
-  /// Appended to the names of the entry and of copied functions.
-  const char* suffix() const { return sliced ? kSlicedSuffix : kPersistentSuffix; }
-  /// Name of the parameter that holds LaunchArgs, or SubgridArgs.
+  /// Name of the parameter that holds LaunchArgs.
   std::string args_name() const { return original.name + "__gpuslice_args"; }
 };
 

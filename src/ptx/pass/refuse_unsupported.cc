@@ -104,7 +104,6 @@ Refused refuse_unsupported(Kernel& kernel) {
   if (std::string reason = lay_out_params(kernel); !reason.empty()) return reason;
   if (std::string reason = check_target(kernel.facts.module()); !reason.empty()) return reason;
   if (!kernel.closure.refusal.empty()) return kernel.closure.refusal;
-  if (kernel.sliced) return {};  // nothing of ours is in shared memory
   report.words_behind = kernel.closure.uses_dynamic_shared || shared + kOwnSharedBytes > kMaxSharedBytes;
   if (report.words_behind && kernel.closure.reads_dynamic_size)
     return "reads %dynamic_smem_size, and ours must lie behind its shared memory";

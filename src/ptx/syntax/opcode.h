@@ -30,7 +30,7 @@ bool writes_first_operand(const Instruction& instruction);
 /// Why no kernel with this instruction can be persistent, in any context.
 struct Refusal {
   std::string reason;  ///< empty: not refused
-  bool once = false;   ///< a block may execute it for one block-task: the kernel can be sliced
+  bool once = false;   ///< a block may execute it for one block-task alone
 };
 Refusal refusal(const Instruction& instruction);
 

@@ -16,10 +16,10 @@ inline constexpr char kRegisters[] =
 
 /// The report on an entry `k(.param .u64 out, .param .u32 n)` with this body. `before` comes before it in the module.
 inline EntryReport report_on(const std::string& body, const std::string& before = "",
-                             const std::string& target = "sm_90", Wanted wanted = Wanted::kPersistent) {
+                             const std::string& target = "sm_90") {
   const std::string text = ".version 8.0\n.target " + target + "\n.address_size 64\n" + before +
                            ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + kRegisters + body + "\n}\n";
-  const auto rewritten = rewrite_text(text, wanted);
+  const auto rewritten = rewrite_text(text);
   EXPECT_TRUE(rewritten) << (rewritten ? "" : rewritten.error().message);
   if (!rewritten || rewritten->entries.empty()) return {};
   // The result is a module again, and nothing of the original is lost from it.

@@ -31,8 +31,6 @@ DRIVER_PROGRAMS = BUILD / "tests/driver"
 SMS = 8
 # Beside ALWAYS_REWRITTEN: block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "lab.block_target_us = 1000000\n"
-# Kernels run as a series of subgrids, of one wave each until more fit into this time.
-SLICED = ALWAYS_REWRITTEN + "lab.subgrid_us = 1000\n"
 # Programs share each SM.
 BY_CAPACITY = ALWAYS_REWRITTEN + 'lab.placement = "capacity"\n'
 SLOW_S = 5  # a test that takes longer says so

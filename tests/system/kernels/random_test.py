@@ -57,10 +57,6 @@ class Random(instance.SystemTest):
                 batch, "evicted by capacity", expected, ("--evict-storm", STORM_US), SLOWLY_NS, **by_capacity
             )
             evictions += self.compare(batch, "resized", expected, warp_instruction_ns=SLOWLY_NS, resize=True)
-            self.compare(batch, "sliced", expected, config=instance.SLICED)
-            evictions += self.compare(
-                batch, "sliced and evicted", expected, ("--evict-storm", STORM_US), SLOWLY_NS, config=instance.SLICED
-            )
             kernels += sum("together" not in line for line in expected)
             print(
                 f"seeds {self.seeds.start}:{batch.stop}: {kernels} kernels, {evictions} evictions, all right",
