@@ -44,6 +44,7 @@ BATCH = {
     "matmul": "cuBLAS",
     "triton": "Triton",
     "eight": "eight programs",
+    "two": "cuBLAS, and training in PyTorch",
 }
 STOCK = {
     "mps": "MPS",
@@ -95,7 +96,21 @@ QUESTIONS = (
         "`--priority 50` for the server",
         "ours-sliced-priority",
         ("sliced",),
-        (("decode", "train"), ("resnet", "matmul")),
+        (("decode", "train"), ("resnet", "matmul"), ("resnet", "two")),
+    ),
+    Question(
+        "And if it must answer within milliseconds, whatever kernels batch has?",
+        "`--isolation isolated --priority 50` for the server",
+        "isolated-priority",
+        ("mps-stream", "sliced"),
+        (("resnet", "two"), ("resnet", "matmul")),
+    ),
+    Question(
+        "And if I only say how fast?",
+        "`--latency 2x` for the server: twice of what it takes alone",
+        "isolated-2x",
+        ("mps-stream", "sliced"),
+        (("resnet", "two"), ("resnet", "matmul")),
     ),
 )
 
@@ -110,6 +125,8 @@ class Row(NamedTuple):
 
 
 def time(us):
+    if us >= 1e6:
+        return f"{us / 1e6:.3g} s"
     return f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.3g} us"
 
 
@@ -119,6 +136,12 @@ def latency(point):
     if at["rounds"] > 1:
         said += f" ({time(at['least'])} to {time(at['greatest'])})"
     return said + (f", {point['unserved']} not served" if point["unserved"] else "")
+
+
+def throughput(point):
+    """Steps a second, of different programs those of each."""
+    rates = point.get("rates") or {"": point["throughput"]}
+    return ", ".join(f"{rate['median']:.1f}" for rate in rates.values())
 
 
 def stock_for(question, batch):
@@ -174,9 +197,9 @@ def section(question, found, descriptions):
             time(row.alone["median"]) if row.alone else "",
             STOCK.get(row.stock_name, descriptions.get(row.stock_name, row.stock_name)),
             latency(row.stock),
-            f"{row.stock['throughput']['median']:.1f}",
+            throughput(row.stock),
             latency(row.ours),
-            f"{row.ours['throughput']['median']:.1f}",
+            throughput(row.ours),
         )
         yield f"| {' | '.join(columns)} |"
     yield ""
@@ -202,6 +225,7 @@ def page(data, name):
     gpus = " and ".join(dict.fromkeys(machine["gpu"] for machine in machines))
     yield f"{gpus}. Medians of {options['rounds']} rounds of {options['seconds']:g} s, with their range."
     yield "p99: of 100 requests of the server, 99 were answered at least this fast. Each row is of one run."
+    yield "Of several batch programs each has a figure. What is compared is their geometric mean."
     yield ""
     for question, found in answered:
         yield from section(question, found, descriptions)

@@ -134,6 +134,17 @@ class ResultsTest(unittest.TestCase):
         self.assertIn("    a GPU, tomorrow, commit none", list(table.lines(whole)))
         self.assertEqual(merge.merged([whole])["cells"], whole["cells"])
 
+    def test_parts_of_one_run_are_put_beside_each_other(self):
+        first, second = json.loads(json.dumps(self.data)), json.loads(json.dumps(self.data))
+        del first["cells"][0]["points"]["ours-strict"]
+        second["cells"][0]["points"] = {"ours-strict": self.cell["points"]["ours-strict"]}
+        (cell,) = merge.merged([first, second], one_run=True)["cells"]
+        self.assertEqual(cell["points"].keys(), self.cell["points"].keys())
+        self.assertEqual(cell["ours"]["ours-strict"], self.cell["ours"]["ours-strict"])
+        second["machine"]["commit"] = "another"
+        with self.assertRaises(ValueError):
+            merge.merged([first, second], one_run=True)
+
     def test_nothing_was_run(self):
         empty = Results(
             self.results.path,
