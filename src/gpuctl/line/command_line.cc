@@ -58,7 +58,10 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
       usage += ' ' + option->get_name() + ' ' + option->get_type_name();
   usage += " [OPTIONS]";
   for (const CLI::Option* option : app->get_options())
-    if (option->get_positional()) usage += ' ' + option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "");
+    if (option->get_positional()) {
+      const std::string argument = option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "");
+      usage += option->get_required() ? ' ' + argument : " [" + argument + ']';
+    }
   return usage + '\n';
 }
 

@@ -133,9 +133,11 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     case SettingKind::bytes:
       return put(bytes(value, where));
     case SettingKind::choice:
-      if (std::ranges::find(setting.choices, value) == setting.choices.end())
+      if (std::ranges::find(setting.choices, value) == setting.choices.end()) {
+        const auto meant = closest(value, {setting.choices.begin(), setting.choices.end()});
         return usage(where + ": " + in_quotes(value) + " is not one of " + setting.argument +
-                     hint(value, {setting.choices.begin(), setting.choices.end()}));
+                     (meant ? "; did you mean '" + *meant + "'?" : ""));
+      }
       settings.*setting.text = value;
       return {};
     case SettingKind::latency:

@@ -52,6 +52,7 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not one of strict|active|lend; did you mean 'lend'?");
   EXPECT_EQ(set({"reserve-mode=activ"}),
             "reserve-mode: 'activ' is not one of strict|active|lend; did you mean 'active'?");
+  EXPECT_EQ(set({"isolation=sometimes"}), "isolation: 'sometimes' is not one of auto|shared|isolated");
   EXPECT_EQ(set({"latency=5"}),
             "latency: '5' is not a target; give a time from 10us to 3600s such as 5ms, a multiple from 1x to 1000x "
             "such as 1.3x, or none");
