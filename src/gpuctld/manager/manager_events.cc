@@ -35,9 +35,9 @@ bool is_told(std::string_view method) {
 std::string error_words(const ipc::Reply& reply) {
   std::string words = reply.error.substr(reply.error.rfind('.') + 1);
   for (const auto& [name, value] : reply.parameters) {
+    if (!value.is_string() && !value.is_int64()) continue;
     words.append(", ").append(name.data(), name.size()).append(" ");
-    if (value.is_string()) words += std::string_view(value.get_string());
-    if (value.is_int64()) words += std::to_string(value.get_int64());
+    words += value.is_string() ? std::string(value.get_string()) : std::to_string(value.get_int64());
   }
   return one_line(words);
 }
@@ -81,8 +81,8 @@ void Manager::tell_changes(const sched::Slices& before, std::optional<std::uint3
     const auto was = before.find(path);
     if (was == before.end())
       tell("created", path, change_text(nullptr, slice));
-    else if (was->second != slice)
-      tell("changed", path, change_text(&was->second, slice));
+    else if (std::string text = change_text(&was->second, slice); !text.empty())
+      tell("changed", path, std::move(text));  // what isolation "auto" came to is not what anybody set
   }
 }
 

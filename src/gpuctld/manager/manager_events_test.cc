@@ -183,6 +183,8 @@ TEST_F(EventsTest, OthersSeeNeitherCommandsNorRefusals) {
       << "its own";
   const auto of_root = all();
   EXPECT_EQ(of_root.size(), 4u);
+  EXPECT_EQ(words({of_root[2]}),
+            std::vector<std::string>{"refused ls: DeleteSlice: SliceBusy, path ls, clients 1, children 0"});
   EXPECT_EQ(of_root[1].command, "secret --key 1");
   EXPECT_EQ(of_root.back().uid, kStranger);
 }
