@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 
@@ -10,9 +11,9 @@ namespace gpuctl::daemon {
 namespace {
 
 /// FNV-1a. The path of a pipe directory must be short, as the paths of sockets are.
-std::uint32_t hash_of(std::string_view text) {
-  std::uint32_t hash = 2166136261u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;
 }
 
@@ -32,8 +33,8 @@ MpsPlaces::MpsPlaces(boost::asio::io_context& context, Settings settings, Manage
 }
 
 std::string MpsPlaces::name_of(std::string_view slice) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%08x", hash_of(slice));
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, hash_of(slice));
   return text;
 }
 

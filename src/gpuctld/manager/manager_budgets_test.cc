@@ -143,6 +143,9 @@ TEST_F(BudgetsTest, AUserNeitherJoinsNorSeesWhatIsAnothers) {
   const FakeProgram roots(connect(), "ours"), refused(connect_as(kNobody), "ours");
   EXPECT_EQ(roots.reply.error, "");
   EXPECT_EQ(refused.reply.error, "io.gpuctl.PermissionDenied");
+  auto stranger = connect_as(kNobody);
+  EXPECT_EQ(call(stranger, "GetMpsPercentage", {{"slice", "ours"}}).error, "io.gpuctl.PermissionDenied")
+      << "nor is an MPS started for who may not join";
   auto user = connect_as(kNobody);
   const auto seen = [this](ipc::Connection& viewer) {
     return std::string(call(viewer, "ListClients").parameters.at("clients").at(0).at("command").as_string());

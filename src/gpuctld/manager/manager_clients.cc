@@ -151,6 +151,9 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
+  // Who asks has an MPS started, and kept for a while.
+  if (scheduler_.tree().find(slice) != nullptr)
+    if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
   scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {
     session.finish(mps_start(session, slice, own_queues));
@@ -164,7 +167,7 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   return mps_start(session, slice, own_queues);
 }
 
-/// Whether a program that starts in the slice now is to join no MPS.
+/// Whether a program that starts in the slice now is to share no context with those outside of it.
 bool Manager::is_isolated(const std::string& slice) const {
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(slice);

@@ -38,11 +38,15 @@ void Scheduler::renew_context(std::size_t device, const std::string& mps, std::v
   found->second.grants.renew(std::move(members), {.options = &options_, .by_capacity = by_capacity, .sm = sm});
 }
 
-/// The slice whose MPS that is; "": it is gone.
+/// The slice whose MPS that is, isolated or, while programs are still in it, formerly so; "": it is gone.
 std::string Scheduler::top_of(const std::string& mps) const {
-  for (const auto& [path, slice] : tree_.slices())
-    if (MpsPlaces::name_of(path) == mps) return path;
-  return "";
+  std::string former;
+  for (const auto& [path, slice] : tree_.slices()) {
+    if (MpsPlaces::name_of(path) != mps) continue;
+    if (sched::topmost_isolated(tree_.slices(), path) == path) return path;
+    if (former.empty()) former = path;
+  }
+  return former;
 }
 
 std::vector<sched::NodeInput> Scheduler::nodes_of_context(std::size_t device, const std::string& top) const {
