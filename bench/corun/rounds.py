@@ -69,8 +69,7 @@ class Rounds:
             if self.left_s() < self.took[synthetic] + len(pairs) * (self.options.settle + self.options.seconds):
                 raise RuntimeError("no time left")
             with self.started(ls, batch, configurations[0]) as members:
-                if any("latency" in configuration.settings("ls") for configuration in configurations):
-                    self.stage.play(members[:1], 0, ALONE_S, 1)
+                self.let_learn_alone(members, configurations)
                 for place, (number, _) in enumerate(pairs):
                     configuration = configurations[(place + number) % len(configurations)]
                     self.stage.change(configuration, ls.reserve, configurations)
@@ -111,9 +110,14 @@ class Rounds:
 
     def play(self, ls, batch, configuration, numbers):
         with self.started(ls, batch, configuration) as members:
+            self.let_learn_alone(members, [configuration])
             for number in numbers:
                 reports = self.stage.play(members, self.options.settle, self.options.seconds, 1 + 100 * number)
                 yield number, reports, self.stage.usage()
+
+    def let_learn_alone(self, members, configurations):
+        if any("latency" in configuration.settings("ls") for configuration in configurations):
+            self.stage.play(members[:1], 0, ALONE_S, 1)
 
     @contextlib.contextmanager
     def started(self, ls, batch, configuration):
