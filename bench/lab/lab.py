@@ -107,7 +107,7 @@ class Lab:
     @contextlib.contextmanager
     def gpuctld(self, *options, config="", limit_s=900):
         config_path = self.scratch / "gpuctl.toml"
-        config_path.write_text(LEAVES_MPS + config)
+        config_path.write_text(config if "daemon.mps" in config else LEAVES_MPS + config)
         state = self.scratch / f"{self.step}.state"
         shutil.rmtree(state, ignore_errors=True)
         command = [

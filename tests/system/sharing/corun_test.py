@@ -52,6 +52,11 @@ class Corun(instance.SystemTest):
         self.assertEqual([run["round"] for run in data["runs"]], [0, 1])
         self.assertEqual(data["cells"][0]["points"]["mps-stream"]["p99_us"]["rounds"], 2)
 
+    def test_settings_change_live_in_one_start(self):
+        done, data = self.corun(*CELL, "--quick", "--live", "--configurations", "isolated,isolated-2x")
+        self.assertEqual((done.returncode, data["missing"]), (0, []), done.stderr)
+        self.assertEqual([run["configuration"] for run in data["runs"]], ["isolated", "isolated-2x"])
+
     def test_keys_of_the_daemon(self):
         long = "ours-strict:evict_deadline_ms=70:block_target_us=30"
         done, data = self.corun(*CELL, "--configurations", f"{long},mps,ours-strict:no_such_key=1")
