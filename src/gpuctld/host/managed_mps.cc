@@ -23,12 +23,15 @@ constexpr std::chrono::seconds kMpsComesWithin{3};
 
 }  // namespace
 
-ManagedMps::ManagedMps(boost::asio::io_context& context, Place place, Log log, std::chrono::milliseconds idle)
+ManagedMps::ManagedMps(boost::asio::io_context& context, Place place, Log log, std::chrono::milliseconds idle,
+                       std::chrono::milliseconds patience)
     : context_(context),
       timer_(context),
+      impatient_(context),
       place_(std::move(place)),
       log_(std::move(log)),
       idle_(idle),
+      patience_(patience),
       watch_("/proc", ::geteuid()) {
   if (active()) serve();
 }
@@ -60,13 +63,14 @@ void ManagedMps::start() {
         std::string(service_mps_name(place_.directory)) + std::string(one_user_ ? kOneUser : ""), heard);
     if (!asked) return started(asked.error());
     starts_ = [question = std::move(*asked)] { question->cancel(); };
-    return;
+    return be_patient();
   }
   if (const auto made = make_mps_directory(place_.directory); !made) return started(made.error());
   auto child = ChildProgram::start(context_, program, mps_environment(place_.directory, place_.socket), "", heard,
                                    mps_arguments(program, "-d", one_user_));
   if (!child) return started(child.error());
   starts_ = [started = std::move(*child)] { started->kill(); };
+  be_patient();
 }
 
 /// Its control daemon comes up.
@@ -79,6 +83,7 @@ void ManagedMps::await(steady_clock::time_point until) {
 }
 
 void ManagedMps::started(const Result<std::string>& output) {
+  impatient_.cancel();
   starts_ = nullptr;
   if (output && active()) {
     log_("started MPS" + place_.whose + ", with libgpuslice inside");
@@ -94,6 +99,24 @@ void ManagedMps::started(const Result<std::string>& output) {
     log_("MPS" + place_.whose + " was not started: " + trouble_ + "; programs take turns");
   }
   answer();
+}
+
+void ManagedMps::be_patient() {
+  impatient_.expires_after(patience_);
+  impatient_.async_wait([this](boost::system::error_code error) {
+    if (!error) give_up();
+  });
+}
+
+/// What was asked of it is not done, or not done with.
+void ManagedMps::give_up() {
+  if (asks_) std::exchange(asks_, nullptr)();
+  if (starts_) {
+    timer_.cancel();
+    std::exchange(starts_, nullptr)();
+    return started(fail("NVIDIA's control program does not answer"));
+  }
+  keep();
 }
 
 void ManagedMps::answer() {
@@ -121,6 +144,7 @@ void ManagedMps::look() {
   const auto now = steady_clock::now();
   if (in_use_) used_ = now;
   if (!active()) {
+    impatient_.cancel();
     if (now - began_ >= kMpsLongestPause) pause_ = {};
     if (!std::exchange(quits_, false)) {
       put_off();
@@ -151,17 +175,21 @@ bool ManagedMps::admits(std::uint32_t uid) {
 
 void ManagedMps::ask(const std::string& command, std::function<void(const std::string& output)> next) {
   const auto heard = [this, next = std::move(next)](const Result<std::string>& output) {
+    impatient_.cancel();
     asks_ = nullptr;
     output ? next(*output) : keep();
   };
   if (!place_.control_socket.empty()) {
     const std::string whose = "@" + std::string(service_mps_name(place_.directory)) + " ";
     auto asked = MpsQuestion::ask(context_, place_.control_socket, whose + command, heard);
-    if (asked) asks_ = [question = std::move(*asked)] { question->cancel(); };
-    return;
+    if (!asked) return;
+    asks_ = [question = std::move(*asked)] { question->cancel(); };
+    return be_patient();
   }
   auto child = start_mps_control(context_, mps_control_program(), place_.directory, command, heard);
-  if (child) asks_ = [started = std::move(*child)] { started->kill(); };
+  if (!child) return;
+  asks_ = [started = std::move(*child)] { started->kill(); };
+  be_patient();
 }
 
 /// It is not ended now. Whether it is used is asked again later.
@@ -179,8 +207,8 @@ void ManagedMps::end_unless_used() {
 void ManagedMps::ask_clients(std::vector<std::int32_t> servers) {
   if (steady_clock::now() - used_ < idle_) return;
   if (servers.empty()) {
-    used_ = steady_clock::now();  // if it is there after a while, it is asked again
-    ask("quit", [](const std::string&) {});
+    used_ = steady_clock::now();                                // if it is there after a while, it is asked again
+    ask("quit", [this](const std::string&) { be_patient(); });  // until it has ended
     quits_ = asks_ != nullptr;
     return;
   }
@@ -198,8 +226,9 @@ void ManagedMps::stop() {
   stopped_ = true;
   waiting_.clear();
   timer_.cancel();
-  for (const auto& give_up : {starts_, asks_})
-    if (give_up) give_up();
+  impatient_.cancel();
+  for (const auto& end : {starts_, asks_})
+    if (end) end();
 }
 
 }  // namespace gpuctl::daemon

@@ -20,6 +20,8 @@ namespace gpuctl::daemon {
 
 /// An MPS that nobody has used for so long is ended.
 inline constexpr std::chrono::seconds kMpsIdle{60};
+/// NVIDIA's control program does what it is asked in this time, or is given up.
+inline constexpr std::chrono::seconds kMpsPatience{10};
 /// Between two tries to start it: twice as long each time, up to the latter. One that has lived for so long starts
 /// anew.
 inline constexpr std::chrono::milliseconds kMpsFirstPause{1000}, kMpsLongestPause{60'000};
@@ -37,7 +39,8 @@ class ManagedMps {
   };
 
   /// Takes over an MPS that runs there.
-  ManagedMps(boost::asio::io_context& context, Place place, Log log, std::chrono::milliseconds idle = kMpsIdle);
+  ManagedMps(boost::asio::io_context& context, Place place, Log log, std::chrono::milliseconds idle = kMpsIdle,
+             std::chrono::milliseconds patience = kMpsPatience);
 
   const std::string& directory() const { return place_.directory; }
   /// Whether it runs.
@@ -72,16 +75,19 @@ class ManagedMps {
   void look();
   void answer();
   void put_off();
+  void be_patient();
+  void give_up();
   void keep();
   void ask(const std::string& command, std::function<void(const std::string& output)> next);
   void end_unless_used();
   void ask_clients(std::vector<std::int32_t> servers);
 
   boost::asio::io_context& context_;
-  boost::asio::steady_timer timer_;  ///< while it runs
+  boost::asio::steady_timer timer_;      ///< while it runs
+  boost::asio::steady_timer impatient_;  ///< while something is asked of it
   Place place_;
   Log log_;
-  std::chrono::milliseconds idle_;
+  std::chrono::milliseconds idle_, patience_;
   MpsWatch watch_;
   std::function<void()> starts_, asks_;  ///< end what is under way; empty: nothing is
   std::map<const void*, std::function<void()>> waiting_;

@@ -29,6 +29,7 @@ class ManagedMpsTest : public testing::Test {
 cd "$CUDA_MPS_PIPE_DIRECTORY" || exit 9
 [ -e ../refuses ] && { echo no GPU; exit 1; }
 if [ "$1" = -d ]; then
+  [ -e ../hangs ] && exec sleep 600
   [ -e ../knows_no_more ] && [ $# -gt 1 ] && { echo unknown option; exit 1; }
   echo "$GPUCTL_MPS_SERVER $LD_PRELOAD $*" > ../asked
   ../nvidia-cuda-mps-sleeps 600 < /dev/null > /dev/null 2>&1 & echo $! > nvidia-cuda-mps-control.pid
@@ -38,7 +39,7 @@ read -r verb more; echo "$verb $more" >> ../commands
 case $verb in
   get_server_list) [ -e ../clients ] && echo 77 ;;
   get_client_list) [ "$more" = 77 ] && cat ../clients ;;
-  quit) [ -e ../stays ] && { echo cannot; exit 1; }; kill "$(cat nvidia-cuda-mps-control.pid)" ;;
+  quit) [ -e ../hangs ] && exec sleep 600; [ -e ../ignores ] && exit; [ -e ../stays ] && { echo cannot; exit 1; }; kill "$(cat nvidia-cuda-mps-control.pid)" ;;
 esac
 exit 0
 )sh";
@@ -54,7 +55,7 @@ exit 0
 
   std::string place() const { return directory_ + "/mps"; }
   ManagedMps& mps() {
-    if (!mps_) mps_.emplace(context_, ManagedMps::Place{place(), "/run/s", "", "", ""}, log(), 300ms);
+    if (!mps_) mps_.emplace(context_, ManagedMps::Place{place(), "/run/s", "", "", ""}, log(), 300ms, patience_);
     return *mps_;
   }
   ManagedMps::Log log() {
@@ -87,6 +88,7 @@ exit 0
   std::string directory_;
   boost::asio::io_context context_{1};
   std::vector<std::string> log_;
+  std::chrono::milliseconds patience_ = kMpsPatience;
   std::optional<ManagedMps> mps_;
 };
 
@@ -137,6 +139,29 @@ TEST_F(ManagedMpsTest, OneThatDoesNotEndIsAskedAgain) {
   std::filesystem::remove(directory_ + "/stays");
   run_until([this] { return log_.size() == 2; });
   EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
+}
+
+TEST_F(ManagedMpsTest, OneThatHangsOrIgnoresThatItIsToEndHoldsUpNoProgram) {
+  patience_ = 400ms;
+  for (const char* const how : {"/hangs", "/ignores"}) {
+    ASSERT_TRUE(ask()) << how;
+    std::ofstream(directory_ + how) << "";
+    run_until([this] { return text_of("commands").ends_with("quit \n"); });
+    EXPECT_TRUE(ask()) << how << ": who comes meanwhile waits, and is answered";
+    EXPECT_FALSE(ask()) << how << ": then it is as any that runs";
+    std::filesystem::remove(directory_ + how);
+    run_until([this] { return !mps().active(); });
+    run_until([this] { return log_.back() == "ended MPS, which nobody used"; });
+    std::filesystem::remove(directory_ + "/commands");
+  }
+}
+
+TEST_F(ManagedMpsTest, OneThatHangsAtItsStartHoldsUpNoProgram) {
+  patience_ = 400ms;
+  std::ofstream(directory_ + "/hangs") << "";
+  EXPECT_TRUE(ask()) << "the answer comes all the same";
+  EXPECT_FALSE(mps().active());
+  EXPECT_NE(log_.back().find("does not answer"), std::string::npos) << log_.back();
 }
 
 TEST_F(ManagedMpsTest, TheNextDaemonTakesItOver) {
