@@ -79,12 +79,21 @@ void start_over_in_child() {
   Contexts::forget_after_fork();
 }
 
+/// A child of a fork has none of the other threads: what one of them is making, at its first use, is never made there.
+/// So all that start_over_in_child() uses is made before the first child can be.
+template <class... Each>
+void make() {
+  (static_cast<void>(Each::get()), ...);
+}
+
 }  // namespace
 
 void start_client_if_initialised() {
   int count = 0;
   if (!Client::get().wanted() || !driver().cuDeviceGetCount || driver().cuDeviceGetCount(&count) != CUDA_SUCCESS)
     return;
+  make<CompileQueue, Client, Activity, StreamPriorities, Kernels, Modules, HeldMemory, Allocations, PhysicalMemory,
+       GraphMemory, Pools, ToldSms, LinkedPtx, WaitingStreams, Captures, ChannelGroups, GraphLevels>();
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
   Contexts::end_before_driver();
