@@ -5,6 +5,7 @@ programs, with libgpuslice inside, and ioctl calls that set how long turns of th
 """
 
 import os
+import re
 import signal
 import subprocess
 
@@ -19,6 +20,7 @@ RUN = (instance.GPUCTL, "run", "--slice")
 SERVER_US = 100  # kServerSecondUs
 FIRST_MPS = 65  # context of the first MPS on the software GPU (kMpsContext)
 GIVING_WAY_US = 1
+DRIVERS_US = 2048
 # What cuInit leaves of the environment, for the program and for its children.
 PROGRAM = """
 import ctypes, subprocess, sys
@@ -181,6 +183,28 @@ class Server(Harness):
         ls.finish(0)
         ls.end()
         instance.wait_until(lambda: lengths()[FIRST_MPS] == 0, "the server to keep its turns", told=lengths)
+        batch.finish(0)
+
+    def test_a_program_that_a_tool_watches_keeps_the_drivers_turns(self):
+        """A kernel that a profiler measures never ends in turns of 1 us (on an H200)."""
+        self.start_slices()
+        self.start_mps()
+        self.gpuctl("set", "batch", "priority=20")
+        module, tool = (str(instance.DRIVER_PROGRAMS / name) for name in ("kernel_module.so", "tool.so"))
+        batch = self.shell("batch")
+        batch.do("launch", 0, *LONG)
+        for preloaded, us in ((module, GIVING_WAY_US), (f"{module}:{tool}", DRIVERS_US)):
+            with self.subTest(us=us):
+                shell = self.shell("ls", SOFTGPU_CHANNELS="1", LD_PRELOAD=preloaded)
+                shell.do("launch", 0, *LONG)
+
+                def explained(of=shell.pid):
+                    return re.search(r"(\d+) us, then others'", self.gpuctl("explain", of).stdout)
+
+                instance.wait_until(explained, "its turns")
+                self.assertEqual(int(explained()[1]), us)
+                shell.finish(0)
+                shell.end()
         batch.finish(0)
 
     def test_nobody_else_is_taken_for_a_server(self):
