@@ -10,6 +10,8 @@
 #include "libgpuslice/base/environment.h"
 #include "libgpuslice/base/hardware_queues.h"
 #include "libgpuslice/base/nothrow.h"
+#include "libgpuslice/base/traced.h"
+#include "libgpuslice/base/watching_tool.h"
 #include "libgpuslice/client/client.h"
 
 namespace gpuslice {
@@ -51,19 +53,25 @@ void MpsVariables::begin() {
   if (start.queues) take_queues(*start.queues);
 }
 
-/// The user's own word goes before gpuctld's where the slice is not isolated.
+/// The user's own word goes before gpuctld's where the slice is not isolated. Profilers refuse programs in MPS, and a
+/// debugger waits there for the other clients: where gpuctld alone wants MPS, what they look at runs by turns.
 void MpsVariables::find_mps(const Client::MpsStart& start) {
   const char* own = environment(pipe_directory_.name);
-  if (!start.isolated && !start.pipe_directory) return;
+  std::optional<std::string> led = start.pipe_directory;
+  if (led && (tool_watches() || is_traced())) {
+    debug("a tool looks at this program: it joins no MPS");
+    led.reset();
+  }
+  if (!start.isolated && !led) return;
   if (!start.isolated && own != nullptr && *own != '\0') {
     debug("this program keeps the MPS in %s, not that of gpuctld", own);
     return Client::get().set_pipe_directory(own);
   }
-  debug("this program looks for MPS in %s", start.pipe_directory ? start.pipe_directory->c_str() : "no place");
-  pipe_directory_.set_to(start.pipe_directory.value_or(kNoMps));
+  debug("this program looks for MPS in %s", led ? led->c_str() : "no place");
+  pipe_directory_.set_to(led.value_or(kNoMps));
   g_isolated = start.isolated && pipe_directory_.set;
-  g_led = start.pipe_directory && pipe_directory_.set;
-  if (g_led) Client::get().set_pipe_directory(*start.pipe_directory);
+  g_led = led && pipe_directory_.set;
+  if (g_led) Client::get().set_pipe_directory(*led);
 }
 
 void MpsVariables::keep_to(unsigned hundredths) {

@@ -5,9 +5,9 @@
 //   says which part is enough for what the slice may ever have, if that has a reserve.
 // - CUDA_DEVICE_MAX_CONNECTIONS. The program then has so many hardware queues. gpuctld hands them out, since MPS has
 //   few: a program that finds none left does not start.
-// - CUDA_MPS_PIPE_DIRECTORY: where gpuctld's own MPS is, unless the program has that variable. For a program of an
-//   isolated slice, in any case: where its slice's MPS is, or a directory that does not exist. The driver then finds no
-//   MPS, and makes a context of the program's own.
+// - CUDA_MPS_PIPE_DIRECTORY: where gpuctld's own MPS is, unless the program has that variable, or a tool or a debugger
+//   looks at it. For a program of an isolated slice, in any case: where its slice's MPS is, or a directory that does
+//   not exist. The driver then finds no MPS, and makes a context of the program's own.
 #pragma once
 
 #include <cstdlib>

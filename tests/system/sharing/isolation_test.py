@@ -295,6 +295,21 @@ class Managed(Harness):
         for shell in (one, two, other):
             shell.finish()
 
+    def test_a_program_that_a_tool_watches_joins_none(self):
+        """A profiler refuses it there, and a debugger waits for the others (on an H200)."""
+        self.start_managing()
+        self.gpuctl("create-slice", "ls", "--isolation", "isolated")
+        tool = str(instance.DRIVER_PROGRAMS / "tool.so")
+        shared, watched, isolated = self.shell("/"), self.shell("/", LD_PRELOAD=tool), self.shell("ls", LD_PRELOAD=tool)
+        half = (RESIDENT // 2, ENDLESS[1])
+        for shell in (shared, watched, isolated):
+            shell.do("launch", 0, *half)
+        instance.wait_until(lambda: len(self.turns()) == 3, "turns of each", told=self.turns)
+        self.assertEqual({context for context in self.turns() if context >= FIRST_MPS}, {FIRST_MPS}, self.turns())
+        self.assertEqual(self.isolated("ls"), [True])
+        for shell in (shared, watched, isolated):
+            shell.finish()
+
     def test_programs_of_an_isolated_slice_share_an_mps_of_their_own(self):
         self.start_managing()
         self.gpuctl("create-slice", "ls", "--isolation", "isolated", "--priority", 10, "--reserve", 4)
