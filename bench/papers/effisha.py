@@ -1,11 +1,12 @@
 """EffiSha's eleven kernels (Table 3, 3 ms apart) under piv, for each of its three assignments of priorities: measured
-against the simulator. The workloads are those of tests/workloads; `work` stands in for all kernels, with the paper's
-durations.
+against the simulator. The workloads are those of tests/workloads, the kernels the suite's, with the paper's durations.
 """
 
 import pathlib
 import statistics
 import tomllib
+
+from .kernels import EFFISHA
 
 WORKLOADS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests/workloads"
 ASSIGNMENTS = ("group", "random", "sjf")
@@ -16,7 +17,7 @@ def slice_of(priority):
     return f"priority-{priority}"
 
 
-def sets(schedulers, block_ms, dispatch_ms, preempt_ms):
+def sets(schedulers, dispatch_ms, preempt_ms):
     """Runs the sets. The costs are those that switches() returns."""
     lab = schedulers.lab
     assignments = ASSIGNMENTS[: lab.size(3, 1)]
@@ -24,7 +25,9 @@ def sets(schedulers, block_ms, dispatch_ms, preempt_ms):
         tomllib.loads((WORKLOADS / f"effisha-{name}.toml").read_text(encoding="utf-8")) for name in assignments
     ]
     of_each = [workload["application"][: lab.size(11, 3)] for workload in workloads]
-    applications = [schedulers.work(member["name"], member["alone_ms"]) for member in of_each[0]]
+    applications = [
+        schedulers.application(member["name"], member["alone_ms"], EFFISHA[member["name"]]) for member in of_each[0]
+    ]
     schedulers.measure_alone(
         [(application, member["alone_ms"]) for application, member in zip(applications, of_each[0])]
     )
@@ -41,7 +44,7 @@ def sets(schedulers, block_ms, dispatch_ms, preempt_ms):
             lab.size(6, 1),
         )
         expected = [
-            (application.name, application.extent[0] * block_ms, 0, start, member["priority"])
+            (application.name, max(application.managed_ms - dispatch_ms, 0.001), 0, start, member["priority"])
             for application, member, start in zip(applications, members, starts)
         ]
         [(_, turnarounds)] = schedulers.simulate(f"effisha-{assignment}", expected, (POLICY,), dispatch_ms, preempt_ms)

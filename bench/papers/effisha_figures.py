@@ -1,5 +1,5 @@
 """EffiSha's Figures 12, 14 and 15: its eleven kernels (Table 3, 3 ms apart) under piv, dprr and MPS with nothing set,
-for each of its three assignments of priorities. `work` stands in for all kernels, with the paper's durations.
+for each of its three assignments of priorities. The kernels are the suite's, with the paper's durations.
 
 MPS knows no priorities, so it is measured once, and is the default that the paper compares with.
 """
@@ -8,6 +8,7 @@ import statistics
 import tomllib
 
 from .effisha import ASSIGNMENTS, WORKLOADS, slice_of
+from .kernels import EFFISHA
 from .schedulers import Schedulers
 
 POLICIES = ("piv", "dprr")
@@ -61,7 +62,9 @@ def step_effisha(lab):
             for name, workload in workloads.items()
         }
         first = kernels[assignments[0]]
-        applications = [schedulers.work(kernel["name"], kernel["alone_ms"]) for kernel in first]
+        applications = [
+            schedulers.application(kernel["name"], kernel["alone_ms"], EFFISHA[kernel["name"]]) for kernel in first
+        ]
         schedulers.measure_alone([(one, kernel["alone_ms"]) for one, kernel in zip(applications, first)])
         for priority in {kernel["priority"] for members in kernels.values() for kernel in members}:
             lab.gpuctl("create-slice", slice_of(priority), "--priority", priority)

@@ -1,8 +1,8 @@
 """EffiSha's Figure 9: how often kernels of each priority are evicted under piv, by the wait time between launches.
 
-The eleven kernels of tests/workloads/effisha-evictions-*.toml start at once, as `work` of their durations and
-block-tasks. Each is launched again a wait time after its launch has ended, with a priority that is drawn for each
-launch, as a priority hint. The paper has 1000 launches of each kernel, this step fewer; its numbers are scaled.
+The eleven kernels of tests/workloads/effisha-evictions-*.toml start at once, with their durations. Each is launched
+again a wait time after its launch has ended, with a priority that is drawn for each launch, as a priority hint. The
+paper has 1000 launches of each kernel, this step fewer; its numbers are scaled.
 """
 
 import bisect
@@ -13,6 +13,7 @@ from ..lab.recording import Recording
 from ..lab.samples import read_samples
 from .effisha import WORKLOADS
 from .effisha_figures import REHEARSED
+from .kernels import EFFISHA
 from .schedulers import Schedulers
 
 WAITS_MS = (1, 3, 4, 8, 64)
@@ -61,7 +62,7 @@ def measure(schedulers, wait_ms):
         [
             (
                 one["name"],
-                schedulers.work(one["name"], one["alone_ms"], one["task_us"]),
+                schedulers.application(one["name"], one["alone_ms"], EFFISHA[one["name"]]),
                 (*options, *hints, "--seed", number + 1),
             )
             for number, one in enumerate(kernels)

@@ -10,9 +10,9 @@ periodic, has every pair, again and again.
 import math
 import statistics
 
-# Table 1: durations in ms on the large and the small input. Then the kernel of the suite that is scaled to them, and an
-# extent that takes 0.2 to 1 ms on an H200, whose first number is scaled. `work` stands in for kernels that are several
-# launches or would not fit.
+from .kernels import FLEP
+
+# Durations in ms on the large and the small input, of the suite's kernels (kernels.py).
 TABLE_1 = {
     "CFD": (11.106, 0.521),
     "NN": (15.775, 0.728),
@@ -23,12 +23,6 @@ TABLE_1 = {
     "MM": (2.579, 1.499),
     "VA": (30.634, 0.720),
 }
-LARGE = {
-    "NN": ("md5Hash", (64_000_000,)),
-    "PF": ("matrixMul", (1024, 1100, 1000)),
-    "MM": ("matrixMul", (1024, 1100, 1000)),
-}
-SMALL = {**LARGE, "SPMV": ("spmv", (300_001, 100)), "VA": ("vectorAdd", (64_000_000,))}
 # Figure 8: each of these on the large input, with low priority, and every other benchmark on the small one.
 LOW_PRIORITY = ("CFD", "NN", "PF", "PL")
 # Figure 10: each of these on the small input, and every other benchmark on the large one.
@@ -172,12 +166,12 @@ def applications(schedulers):
     low, short = lab.size((LOW_PRIORITY, SHORT), (("PF",), ("MD", "MM")))
     others = lab.size(tuple(TABLE_1), ("PF", "MD", "MM"))
     large = {
-        name: schedulers.application(name, TABLE_1[name][0], *LARGE.get(name, ("work", None)))
+        name: schedulers.application(name, TABLE_1[name][0], FLEP[name])
         for name in others
         if lab.size(True, name == "PF")
     }
     small = {
-        name: schedulers.application(name, TABLE_1[name][1], *SMALL.get(name, ("work", None)))
+        name: schedulers.application(name, TABLE_1[name][1], FLEP[name])
         for name in others
         if lab.size(True, name != "PF")
     }

@@ -1,7 +1,7 @@
 """FLEP's Figures 9, 12, 15 and 16: short kernels that come later, triplets of equal priority, and short kernels that
 fill few SMs, which take these SMs alone or some more. Durations and kernels as in flep.py.
 
-Figure 12's triplets are those of tests/workloads/flep-triplets.toml, as `work`. In Figures 15 and 16 the short kernel
+Figure 12's triplets are those of tests/workloads/flep-triplets.toml. In Figures 15 and 16 the short kernel
 is `work` that fills an eighth of the SMs; the overhead is how much later the long kernel ends than alone in a slice.
 """
 
@@ -10,7 +10,8 @@ import time
 import tomllib
 
 from .effisha import WORKLOADS
-from .flep import HPF, HPF_EQUAL, LARGE, LOW_PRIORITY, MPS, MPS_PRIORITIES, SMALL, TABLE_1, Meeting
+from .flep import HPF, HPF_EQUAL, LOW_PRIORITY, MPS, MPS_PRIORITIES, TABLE_1, Meeting
+from .kernels import FLEP
 from .schedulers import TASK_US, Application, Schedulers
 
 DELAYS_MS = (0.1, 2, 4, 6, 8, 10)
@@ -61,6 +62,11 @@ def delayed(schedulers, large, small):
             )
 
 
+def of_triplet(schedulers, one):
+    name = one["name"].split("/")[1]
+    return schedulers.application(name, one["alone_ms"], FLEP[name])
+
+
 def triplets(schedulers, policy, figure, least_better):
     """The row of the triplets under a policy, of a figure in which they are so much better than under plain MPS."""
     lab = schedulers.lab
@@ -71,7 +77,7 @@ def triplets(schedulers, policy, figure, least_better):
     better = {}
     lab.gpuctl("set", "/", f"policy={policy}")
     for triplet, of in list(members.items())[: lab.size(None, 1)]:
-        applications = [schedulers.work(one["name"].split("/")[1], one["alone_ms"]) for one in of]
+        applications = [of_triplet(schedulers, one) for one in of]
         antts = {}
         for side in (None, "set"):
             launches = schedulers.run(
@@ -142,14 +148,9 @@ def step_flep(lab):
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         inputs = []
-        for names, column, kernels in ((LOW_PRIORITY, 0, LARGE), (TABLE_1, 1, SMALL)):
+        for names, column in ((LOW_PRIORITY, 0), (TABLE_1, 1)):
             chosen = [name for name in names if lab.size(True, name in REHEARSED)]
-            inputs.append(
-                {
-                    name: schedulers.application(name, TABLE_1[name][column], *kernels.get(name, ("work", None)))
-                    for name in chosen
-                }
-            )
+            inputs.append({name: schedulers.application(name, TABLE_1[name][column], FLEP[name]) for name in chosen})
         large, small = inputs
         schedulers.measure_alone(
             [(one, TABLE_1[name][column]) for column, of in enumerate(inputs) for name, one in of.items()]

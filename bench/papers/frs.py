@@ -1,6 +1,6 @@
-"""FRS's nine applications (Table I, 1 ms apart) under each policy of its Figures 3 and 4 and under MPS with
-nothing set, in many orders. Each application is one launch of `work`, as long as the application. The same orders
-are simulated as if handing the GPU over cost nothing, which is the most that each policy can reach in them.
+"""FRS's nine applications (Table I, 1 ms apart) under each policy of its Figures 3 and 4 and under MPS with nothing
+set, in many orders. Each application is the suite's kernel, as long as the paper says. The same orders are simulated
+as if handing the GPU over cost nothing, which is the most that each policy can reach in them.
 
 All sides take turns in each order. Turnarounds are over those alone: without the daemon for MPS, in a slice for the
 others.
@@ -10,6 +10,7 @@ import random
 import statistics
 import time
 
+from .kernels import FRS as FRS_KERNELS
 from .schedulers import FRS, GAP_MS, Schedulers
 
 POLICIES = ("sjf", "srt", "rr", "cfs", "frs")
@@ -94,7 +95,7 @@ def step_frs(lab):
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         durations = lab.size(FRS, {name: FRS[name] for name in ("PF", "HST256", "RED")})
-        known = {name: schedulers.work(name, milliseconds) for name, milliseconds in durations.items()}
+        known = {name: schedulers.application(name, ms, FRS_KERNELS[name]) for name, ms in durations.items()}
         schedulers.measure_alone([(known[name], milliseconds) for name, milliseconds in durations.items()])
         rng = random.Random(1)
         sides = {side: [] for side in (MPS, *POLICIES)}

@@ -12,16 +12,10 @@ import time
 
 from ..lab.samples import read_samples
 from . import effisha, flep
+from .kernels import BY_EXTENT, EXTENTS, MOST_EXTENT, UNCHECKED
+from .kernels import FRS as FRS_KERNELS
 
 TASK_US = 20
-REHEARSED = {
-    "md5Hash": (24_011,),
-    "matrixMul": (52, 70, 45),
-    "spmv": (601, 40),
-    "vectorAdd": (30_011,),
-    "nearestNeighbor": (30_031,),
-    "myocyte": (97, 100),
-}
 FRS = {
     "CEDD": 13.57,
     "SPMV": 8.36,
@@ -35,7 +29,6 @@ FRS = {
 }
 FRS_POLICIES = ("srt", "frs", "rr")
 GAP_MS = 1
-MOST_EXTENT = 1 << 30  # that gpuslice-bench takes
 MS = 1e6  # nanoseconds
 
 
@@ -44,21 +37,29 @@ class Application:
     daemon. It is managed_ms in a slice under a policy for jobs, after another program had the GPU.
     """
 
-    def __init__(self, name, kernel, extent):
-        self.name, self.kernel, self.extent, self.plain_ms, self.managed_ms = name, kernel, extent, 0.0, 0.0
+    def __init__(self, name, kernel, extent, repeats=1):
+        self.name, self.kernel, self.extent, self.repeats = name, kernel, extent, repeats
+        self.plain_ms = self.managed_ms = 0.0
+
+    def words(self):
+        """What is launched, for a row."""
+        repeats = f", each block {self.repeats} times" if self.repeats > 1 else ""
+        return f"{self.name} is {self.kernel} {','.join(map(str, self.extent))}{repeats}"
 
     def arguments(self, check="last"):
         if self.kernel == "work":
             return ["work", "--blocks", self.extent[0], "--iterations", self.extent[1], "--check", check]
-        return [self.kernel, "--extent", ",".join(map(str, self.extent)), "--check", "none"]
+        repeats = ("--repeat", self.repeats) if self.repeats > 1 else ()
+        check = "none" if self.kernel in UNCHECKED else check
+        return [self.kernel, "--extent", ",".join(map(str, self.extent)), *repeats, "--check", check]
 
 
 class Schedulers:
     def __init__(self, lab):
         self.lab = lab
         self.scale = lab.size(1, 100)  # a software GPU is slow: everything takes so many times as long
-        self.runs = self.wrong = 0
-        self.bases = {}  # of kernels: GPU time with the extent that is scaled, us
+        self.runs = self.wrong = self.checked = 0
+        self.sized = {}  # extent and repeats by kernel and milliseconds
 
     def ms(self, milliseconds):
         return milliseconds * self.scale
@@ -86,15 +87,24 @@ class Schedulers:
         blocks = max(1, round(milliseconds * self.blocks_per_ms / longer))
         return Application(name, "work", (blocks, round(self.iterations * longer)))
 
-    def application(self, name, milliseconds, kernel, extent):
-        if kernel == "work":
-            return self.work(name, milliseconds)
-        extent = self.lab.size(extent, REHEARSED[kernel])
-        if kernel not in self.bases:
-            base = self.lab.bench(None, kernel, "--extent", ",".join(map(str, extent)), "--count", 5, "--check", "none")
-            self.bases[kernel] = base["gpu_us"]["p50"]
-        factor = self.ms(milliseconds) * 1000 / self.bases[kernel]
-        return Application(name, kernel, (min(max(1, round(extent[0] * factor)), MOST_EXTENT), *extent[1:]))
+    def application(self, name, milliseconds, kernel):
+        """A kernel of the suite that takes so long alone."""
+        if (kernel, milliseconds) not in self.sized:
+            self.sized[kernel, milliseconds] = self.size_of(milliseconds, kernel)
+        return Application(name, kernel, *self.sized[kernel, milliseconds])
+
+    def size_of(self, milliseconds, kernel):
+        extent = self.lab.size(*EXTENTS[kernel])
+        microseconds = self.ms(milliseconds) * 1000
+        longer = () if kernel in BY_EXTENT else ("--calibrate-us", microseconds)
+        arguments = (kernel, "--extent", ",".join(map(str, extent)), *longer)
+        found = self.lab.bench(None, *arguments, "--count", 3, "--check", "none")
+        if longer:
+            return extent, found["repeats"]
+        first = max(1, round(extent[0] * microseconds / found["gpu_us"]["p50"]))
+        if first > MOST_EXTENT:
+            raise RuntimeError(f"{kernel} of {milliseconds} ms needs an extent of {first}")
+        return (first, *extent[1:]), 1
 
     def run(self, members, starts_ms, period_ms, count):
         """Members (slice, application, options) launch at these offsets of each of so many periods. Returns for each
@@ -144,7 +154,9 @@ class Schedulers:
         """Returns for each program the list of (issued, completed), in ms."""
         times = []
         for program, samples in programs:
-            self.wrong += program.report()["mismatches"]
+            report = program.report()
+            self.wrong += report["mismatches"]
+            self.checked += report["checked"]
             launches = read_samples(samples)
             instants = ("issue_ns", "complete_ns")
             times.append([tuple((launch[at] - begin) / MS / self.scale for at in instants) for launch in launches])
@@ -234,7 +246,7 @@ def step_schedulers(lab):
         schedulers = Schedulers(lab)
         schedulers.calibrate()
         costs = yield from switches(schedulers)
-        yield from flep.pairs(schedulers, costs[1:])
+        yield from flep.pairs(schedulers, costs)
         yield from applications_of_frs(schedulers, *costs)
         yield from effisha.sets(schedulers, *costs)
         yield from shares(schedulers)
@@ -243,7 +255,7 @@ def step_schedulers(lab):
 
 def switches(schedulers):
     """Measures the cost of passing the GPU from one program to another, as the time that two programs take in turns
-    beyond their work. Returns in ms: one block of `work`; a switch after another program's launch ended; the cost of an
+    beyond their work. Returns in ms: a switch after another program's launch ended; the cost of an
     eviction without the switch that follows it and without its block-task.
     """
     lab = schedulers.lab
@@ -267,18 +279,18 @@ def switches(schedulers):
         "",
         f"{known['evict_us'] / schedulers.scale:.0f} us, {100 * known['error']:.0f} %",
     )
-    return alone[short] / short.extent[0], max(switch_ms, 0), max(evict_ms - switch_ms - TASK_US / 2000, 0)
+    return max(switch_ms, 0), max(evict_ms - switch_ms - TASK_US / 2000, 0)
 
 
-def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
+def applications_of_frs(schedulers, dispatch_ms, preempt_ms):
     lab = schedulers.lab
     durations = lab.size(FRS, {name: FRS[name] for name in ("PF", "HST256", "RED")})
-    known = {name: schedulers.work(name, milliseconds) for name, milliseconds in durations.items()}
+    known = {name: schedulers.application(name, ms, FRS_KERNELS[name]) for name, ms in durations.items()}
     schedulers.measure_alone([(known[name], milliseconds) for name, milliseconds in durations.items()])
     yield (
         "FRS, alone: plain, in a slice",
         "",
-        "; ".join(f"{name} {known[name].plain_ms:.3f}, {known[name].managed_ms:.3f}" for name in known) + " ms (work)",
+        "; ".join(f"{name} {a.plain_ms:.3f}, {a.managed_ms:.3f} ms ({a.kernel})" for name, a in known.items()),
     )
     rng = random.Random(1)
     orders = [rng.sample(sorted(known), len(known)) for _ in range(lab.size(4, 1))]
@@ -287,7 +299,7 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
     for number, order in enumerate(orders):
         applications = [known[name] for name in order]
         managed_ms = [application.managed_ms for application in applications]
-        for policy, turnarounds in simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
+        for policy, turnarounds in simulate(schedulers, applications, dispatch_ms, preempt_ms, number):
             simulated[policy].append(schedulers.metrics(managed_ms, [[(0, turnaround)] for turnaround in turnarounds]))
         for policy in FRS_POLICIES:
             lab.gpuctl("set", "/", f"policy={policy}")
@@ -308,10 +320,10 @@ def applications_of_frs(schedulers, block_ms, dispatch_ms, preempt_ms):
             )
 
 
-def simulate(schedulers, applications, block_ms, dispatch_ms, preempt_ms, number):
+def simulate(schedulers, applications, dispatch_ms, preempt_ms, number):
     """The turnarounds in ms of each policy, in the order of the applications."""
     members = [
-        (application.name, application.extent[0] * block_ms, 0, position * GAP_MS, 0)
+        (application.name, max(application.managed_ms - dispatch_ms, 0.001), 0, position * GAP_MS, 0)
         for position, application in enumerate(applications)
     ]
     for policy, turnarounds in schedulers.simulate(f"frs-{number}", members, FRS_POLICIES, dispatch_ms, preempt_ms):

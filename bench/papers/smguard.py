@@ -2,32 +2,20 @@
 of batch, under MPS with nothing set, under MPS with stream priorities, in a slice with a greater priority, and with a
 strict reserve of 8 of 13 of the SMs; then with other reserves.
 
-The kernels have the durations of Table 3. Two are shorter, so that they fit into the step and into memory: myocyte a
-tenth, vectorAdd a quarter. `work` stands in where the suite's kernel is several launches or does not scale; its
-block-tasks are as long as the paper says. Turnarounds are over those alone and unmanaged.
+The kernels have the durations of Table 3, but mc a tenth of it, so that the step ends. Turnarounds are over those
+alone and unmanaged.
 """
 
 import statistics
 import time
 
 from .flep import Meeting
+from .kernels import SMGUARD
 from .schedulers import Schedulers
 
-# Duration in ms; the suite's kernel and an extent whose first number is scaled, or the block-task of `work` in us.
-LS = {
-    "nn": (0.65, "nearestNeighbor", (48_000_031,)),
-    "pf": (3.7, "work", 20),
-    "va": (3.15 / 4, "vectorAdd", (64_000_011,)),
-    "bfs": (2.01, "work", 20),
-}
-BATCH = {
-    "pl": (312.51, "work", 2000),
-    "mc": (2123.46 / 10, "myocyte", (3072, 10_000)),
-    "md": (143.61, "work", 1000),
-    "mm": (236.91, "matrixMul", (1024, 4400, 4000)),
-    "bs": (13.33, "work", 20),
-    "md5": (39.13, "md5Hash", (64_000_000,)),
-}
+# Durations in ms of the suite's kernels (kernels.py).
+LS = {"nn": 0.65, "pf": 3.7, "va": 3.15, "bfs": 2.01}
+BATCH = {"pl": 312.51, "mc": 2123.46 / 10, "md": 143.61, "mm": 236.91, "bs": 13.33, "md5": 39.13}
 OTHER_RESERVES_BESIDE = ("md", "bs", "md5")  # the shorter ones
 REHEARSED = ("nn", "va"), ("bs", "md5")
 DELAY_MS = 1
@@ -126,11 +114,8 @@ def reserve_row(capsm, pairs, alone_ms):
     )
 
 
-def application(schedulers, name, of):
-    milliseconds, kernel, extent = of
-    if kernel == "work":
-        return schedulers.work(name, milliseconds, extent)
-    return schedulers.application(name, milliseconds, kernel, extent)
+def application(schedulers, name, milliseconds):
+    return schedulers.application(name, milliseconds, SMGUARD[name])
 
 
 def meet(lab, schedulers, side, batch, shorts):
@@ -157,7 +142,7 @@ def measured_alone(lab):
     schedulers.calibrate()
     of_ls, of_batch = lab.size((LS, BATCH), [{n: of[n] for n in names} for of, names in zip((LS, BATCH), REHEARSED)])
     shorts, batch = ([application(schedulers, name, of[name]) for name in of] for of in (of_ls, of_batch))
-    schedulers.measure_alone([(one, {**of_ls, **of_batch}[one.name][0]) for one in shorts + batch])
+    schedulers.measure_alone([(one, {**of_ls, **of_batch}[one.name]) for one in shorts + batch])
     lab.gpuctl("set", "/", "policy=share")
     return schedulers, shorts, batch
 

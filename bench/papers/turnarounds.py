@@ -73,7 +73,7 @@ def turnaround_s(lab, slice_path, arguments):
 def measure(lab, name):
     kernel = SMGUARD[name]
     size = REHEARSAL[kernel] if lab.options.rehearse else ("--size", "large")
-    milliseconds = {**LS, **BATCH}[name][0]
+    milliseconds = {**LS, **BATCH}[name]
     kernel_us = lab.bench(None, kernel, *size, "--count", 5, "--check", "none")["gpu_us"]["p50"]
     launches = lab.size(launches_for(milliseconds, kernel_us), 2)
     once = ("--count", launches, "--depth", 2, "--warmup", 0, "--check", "none", "--no-gpu-time")

@@ -19,6 +19,7 @@ Problem generate(const Extent& extent, std::uint64_t seed) {
       .output_words = kBins,
       .poison = kPoison,
       .arguments = {Argument::input(0), Argument::output(), Argument::number(extent.x)},
+      .once = true,
   };
 }
 

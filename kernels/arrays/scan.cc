@@ -19,7 +19,7 @@ Problem generate(const Extent& extent, std::uint64_t seed) {
           .scratch = {{tiles}},
           .steps = {
               {"scanReduce", {tiles}, {kThreads}, {in, sums, count}},
-              {"scanTop", {1}, {kThreads}, {sums, Argument::number(tiles)}},
+              {"scanTop", {1}, {kThreads}, {sums, Argument::number(tiles)}, true},
               {"scanBottom", {tiles}, {kThreads}, {in, sums, Argument::output(), count}},
           }};
 }

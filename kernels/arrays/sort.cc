@@ -32,7 +32,7 @@ Problem generate(const Extent& extent, std::uint64_t seed) {
     const Argument shift = Argument::number(bit);
     const Argument to = bit / kDigitBits % 2 == 1 ? Argument::output() : Argument::scratch(1);
     problem.steps.push_back({"sortCount", {tiles}, {kThreads}, {from, counts, count, shift}});
-    problem.steps.push_back({"sortStarts", {1}, {kStartsThreads}, {counts, Argument::number(entries)}});
+    problem.steps.push_back({"sortStarts", {1}, {kStartsThreads}, {counts, Argument::number(entries)}, true});
     problem.steps.push_back({"sortMove", {tiles}, {kThreads}, {from, counts, to, count, shift}});
     from = to;
   }

@@ -20,6 +20,8 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
+inline constexpr std::uint32_t kMostRepeats = 65'535;  ///< of a launch's blocks: the depth of a grid
+
 struct Dim3 {
   std::uint32_t x = 1;
   std::uint32_t y = 1;
@@ -51,6 +53,7 @@ struct Step {
   Dim3 grid;
   Dim3 block;
   std::vector<Argument> arguments;
+  bool once = false;  ///< what it leaves depends on what was there: its blocks cannot be done again
 };
 
 /// Memory that steps hand on to later steps. Nobody compares it.
@@ -75,6 +78,18 @@ struct Problem {
     for (const Step& step : steps) count += step.grid.count();
     return count;
   }
+
+  /// Makes each launch do its blocks so often, as a grid of that depth; steps that are `once` stay as they are. No
+  /// kernel looks at its depth in the grid, so all write the same again. Returns whether any launch is longer now.
+  bool repeat(std::uint32_t times) {
+    bool any = false;
+    for (Step& step : steps) {
+      if (step.once) continue;
+      step.grid.z = times;
+      any = true;
+    }
+    return any;
+  }
 };
 
 /// A problem of one launch: converts to a Problem.
@@ -85,13 +100,14 @@ struct OneLaunch {
   std::size_t output_words = 0;
   std::uint32_t poison = 0;
   std::vector<Argument> arguments;
+  bool once = false;
 
   operator Problem() && {
     return {.inputs = std::move(inputs),
             .output_words = output_words,
             .poison = poison,
             .scratch = {},
-            .steps = {{.entry = {}, .grid = grid, .block = block, .arguments = std::move(arguments)}}};
+            .steps = {{.entry = {}, .grid = grid, .block = block, .arguments = std::move(arguments), .once = once}}};
   }
 };
 

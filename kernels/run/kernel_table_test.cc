@@ -110,6 +110,19 @@ TEST(KernelTable, TheSeedDecidesTheResult) {
   }
 }
 
+TEST(KernelTable, LaunchesThatAddToWhatIsThereAreNotRepeated) {
+  const std::set<std::string_view> add = {"histogram", "md5Hash", "work"};
+  for (const KernelSpec& spec : kernel_table()) {
+    Problem problem = spec.generate(spec.sizes[0], 1);
+    const Problem before = problem;
+    EXPECT_EQ(problem.repeat(7), !add.contains(spec.name)) << spec.name;
+    for (std::size_t i = 0; i < problem.steps.size(); ++i) {
+      const std::uint64_t times = problem.steps[i].once ? 1 : 7;
+      EXPECT_EQ(problem.steps[i].grid.count(), times * before.steps[i].grid.count()) << spec.name;
+    }
+  }
+}
+
 TEST(KernelTable, PapersAreKnown) {
   const std::set<std::string_view> known = {"FLEP", "FRS", "SiM", "SMGuard", "EffiSha"};
   for (const KernelSpec& spec : kernel_table()) {

@@ -29,13 +29,17 @@ void stop_on(int signal) {
 int run_kernel(const Options& options) {
   const Gpu gpu;
   Extent extent = options.extent();
-  if (options.targets.task_us || options.targets.kernel_us) {
+  const bool calibrated = options.targets.task_us || options.targets.kernel_us;
+  if (calibrated && options.kernel->tunable) {
     extent = calibrate(gpu, *options.kernel, extent, options.targets);
   }
   Workbench bench(*options.kernel, extent, options.run.seed, outputs_needed(options.run),
                   options.run.check != Check::kNone);
+  std::uint32_t repeats = options.repeat;
+  if (repeats > 1) bench.repeat(repeats);
+  if (calibrated && !options.kernel->tunable) repeats = calibrate_repeats(bench, *options.targets.kernel_us);
   const RunResult result = run(bench, options.run, stop_requested);
-  const Report report{gpu, *options.kernel, extent, bench.problem(), options.run, result};
+  const Report report{gpu, *options.kernel, extent, repeats, bench.problem(), options.run, result};
   if (options.json) {
     print_json(report, stdout);
   } else {

@@ -7,6 +7,7 @@ namespace gpuctl::bench {
 namespace {
 
 constexpr int kUsageStatus = 2;
+constexpr std::uint32_t kMostExtent = 4'000'000'000;
 
 template <class Value>
 using Names = std::map<std::string, Value>;
@@ -40,16 +41,21 @@ void add_run_options(CLI::App& app, Options& options, std::string& kernel) {
   app.add_option("--extent", options.given_extent, "size of the inputs in numbers, as list shows them: X[,Y[,Z]]")
       ->delimiter(',')
       ->expected(1, 3)
-      ->check(CLI::Range(1u, 1u << 30))
+      ->check(CLI::Range(1u, kMostExtent))
       ->excludes("--size");
   app.add_option("--blocks", options.blocks, "work: blocks of 256 threads")->check(CLI::Range(1u, 1u << 22));
   app.add_option("--iterations", options.iterations, "work: iterations of each thread")
       ->check(CLI::Range(1u, 1u << 28));
   app.add_option("--task-us", options.targets.task_us, "work: choose iterations so that a block-task takes this long")
       ->check(CLI::PositiveNumber);
-  app.add_option("--calibrate-us", options.targets.kernel_us,
-                 "work: choose iterations (with --task-us: blocks) so that a kernel alone takes this long")
+  app.add_option(
+         "--calibrate-us", options.targets.kernel_us,
+         "work: choose iterations (with --task-us: blocks) so that a kernel alone takes this long; other kernels: "
+         "choose --repeat")
       ->check(CLI::PositiveNumber);
+  app.add_option("--repeat", options.repeat, "how often each launch does its blocks, in a deeper grid (default 1)")
+      ->check(CLI::Range(1u, kMostRepeats))
+      ->excludes("--calibrate-us");
   app.add_option("--count", run.count, "launches to make")->check(CLI::PositiveNumber);
   app.add_option("--seconds", run.seconds, "time in which launches are issued")->check(CLI::PositiveNumber);
   add_choice(app, "--arrival", run.arrival, kArrivals, "when launches are issued (default back-to-back)");
@@ -89,8 +95,8 @@ void validate(Options& options, const std::string& kernel) {
     throw CLI::ValidationError("--extent", "of " + kernel + " is " + std::string(options.kernel->extent));
   }
   const bool calibrated = options.targets.task_us || options.targets.kernel_us;
-  if (!options.kernel->tunable && (options.blocks || options.iterations || calibrated)) {
-    throw CLI::ValidationError(kernel, "takes a --size or --extent only; blocks, iterations and times are for work");
+  if (!options.kernel->tunable && (options.blocks || options.iterations || options.targets.task_us)) {
+    throw CLI::ValidationError(kernel, "takes a --size or --extent only; blocks, iterations and tasks are for work");
   }
   if (options.iterations && calibrated) {
     throw CLI::ValidationError("--iterations", "is what --task-us and --calibrate-us choose: give one of them");

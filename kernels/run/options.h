@@ -19,6 +19,7 @@ struct Options {
   std::vector<std::uint32_t> given_extent;  ///< empty: by size
   std::optional<std::uint32_t> blocks;
   std::optional<std::uint32_t> iterations;
+  std::uint32_t repeat = 1;  ///< how often a launch does its blocks
   Targets targets;
   RunOptions run;
   bool json = false;

@@ -25,7 +25,7 @@ TEST(Options, AnExtentReplacesTheSize) {
 }
 
 TEST(Options, AnExtentHasTheKernelsDimensions) {
-  for (const char* extent : {"3,4", "0", "x", "1073741825"}) {
+  for (const char* extent : {"3,4", "0", "x", "4000000001"}) {
     EXPECT_EQ(parse({"run", "vectorAdd", "--extent", extent}).status, 2) << extent;
   }
   EXPECT_EQ(parse({"run", "matrixMul", "--extent", "3"}).status, 2);
@@ -42,6 +42,18 @@ TEST(Options, BurstsAndTheirStart) {
   EXPECT_EQ(run.check, Check::kDevice);
   EXPECT_TRUE(run.start.on_input);
   EXPECT_EQ(parse({"run", "work", "--start-on-input", "--start-at", "5"}).status, 2);
+}
+
+TEST(Options, RepeatsAreChosenOrGiven) {
+  const Parsed given = parse({"run", "cfd", "--repeat", "40"});
+  ASSERT_TRUE(given.options);
+  EXPECT_EQ(given.options->repeat, 40u);
+  const Parsed chosen = parse({"run", "cfd", "--calibrate-us", "11106"});
+  ASSERT_TRUE(chosen.options);
+  EXPECT_EQ(chosen.options->targets.kernel_us, 11106.0);
+  EXPECT_EQ(parse({"run", "cfd", "--calibrate-us", "11106", "--repeat", "40"}).status, 2);
+  EXPECT_EQ(parse({"run", "cfd", "--task-us", "20"}).status, 2);
+  EXPECT_EQ(parse({"run", "cfd", "--repeat", "65536"}).status, 2);
 }
 
 TEST(Options, LaunchesApartWithPriorityHints) {

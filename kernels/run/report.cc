@@ -111,6 +111,7 @@ void print_json(const Report& report, std::FILE* out) {
       {"steps", report.problem.steps.size()},
       {"block_tasks", blocks},
       {"extent", to_json(report.extent)},
+      {"repeats", report.repeats},
       {"launches", result.samples.size()},
       {"window_s", window_seconds(result)},
       {"kernels_per_s", rate},

@@ -3,7 +3,8 @@
 // A launch here is a run of the whole problem, all its steps: times span them, counts add them up.
 //
 // Keys: kernel, device, sms; grid, block (arrays of three, of the step with the most blocks); steps (launch calls of
-// one run), block_tasks (blocks of all of them); extent (array of three; for work: blocks, iterations); launches;
+// one run), block_tasks (blocks of all of them); extent (array of three; for work: blocks, iterations); repeats
+// (how often a launch does its blocks); launches;
 // window_s (start of the measured launches to the last completion); kernels_per_s, block_tasks_per_s; latency_us (issue
 // to completion, host clock), response_us (from when the launch was due), gpu_us (between events; null without):
 // objects of p50, p90, p99, max, mean; launch_call_us (median CPU time of the launch call); checked, mismatches,
@@ -25,6 +26,7 @@ struct Report {
   const Gpu& gpu;
   const KernelSpec& spec;
   Extent extent;
+  std::uint32_t repeats;
   const Problem& problem;
   const RunOptions& options;
   const RunResult& result;

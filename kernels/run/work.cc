@@ -23,6 +23,7 @@ Problem generate(const Extent& extent, std::uint64_t seed) {
       .output_words = extent.x,
       .poison = kPoison,
       .arguments = {Argument::input(0), Argument::output(), Argument::number(extent.y)},
+      .once = true,
   };
 }
 

@@ -44,6 +44,12 @@ Workbench::Workbench(const KernelSpec& spec, const Extent& extent, std::uint64_t
   }
 }
 
+void Workbench::repeat(std::uint32_t times) {
+  if (!problem_.repeat(times)) {
+    throw Failure(std::string(spec_.name) + ": adds to what is there, so it takes longer by its extent alone");
+  }
+}
+
 std::vector<Workbench::Area> Workbench::areas(std::size_t output) const {
   const Output& memory = outputs_[output];
   std::vector<Area> areas = {{memory.output.address(), problem_.output_words, problem_.poison}};
@@ -63,7 +69,7 @@ void Workbench::upload(const Words& words, CUdeviceptr to) {
   }
 }
 
-void Workbench::repeat(std::uint32_t word, std::size_t times) {
+void Workbench::fill_pattern(std::uint32_t word, std::size_t times) {
   if (word == pattern_word_ && times <= pattern_words_) return;
   CUDA_CALL(cuStreamSynchronize, copies_.get());
   std::fill_n(pattern_.data(), times, word);
@@ -73,7 +79,7 @@ void Workbench::repeat(std::uint32_t word, std::size_t times) {
 
 void Workbench::poison(std::size_t output) {
   for (const Area& area : areas(output)) {
-    repeat(area.fill, std::min(kPatternWords, area.words));
+    fill_pattern(area.fill, std::min(kPatternWords, area.words));
     for (std::size_t at = 0; at < area.words; at += kPatternWords) {
       const std::size_t bytes = std::min(kPatternWords, area.words - at) * kWord;
       CUDA_CALL(cuMemcpyHtoDAsync_v2, area.address + at * kWord, pattern_.data(), bytes, copies_.get());
@@ -93,7 +99,7 @@ void Workbench::launch_step(std::size_t step, std::size_t output, CUstream strea
   };
   std::array<Value, kMostArguments> values;
   std::array<void*, kMostArguments + 1> pointers;
-  const auto& [entry, grid, block, arguments] = problem_.steps[step];
+  const auto& [entry, grid, block, arguments, once] = problem_.steps[step];
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
     switch (argument.kind) {

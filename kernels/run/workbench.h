@@ -22,6 +22,8 @@ class Workbench {
   Workbench(const KernelSpec& spec, const Extent& extent, std::uint64_t seed, std::size_t outputs, bool with_reference);
 
   const Problem& problem() const { return problem_; }
+  /// Makes each launch do its blocks so often; what it leaves stays the same. Throws Failure if no launch can.
+  void repeat(std::uint32_t times);
   /// Empty unless asked for.
   const Words& reference() const { return reference_; }
   CUdeviceptr output(std::size_t index) const { return outputs_[index].output.address(); }
@@ -68,7 +70,7 @@ class Workbench {
   };
 
   /// Makes `pattern_` hold a word that many times. Waits for what is still to be copied from it.
-  void repeat(std::uint32_t word, std::size_t times);
+  void fill_pattern(std::uint32_t word, std::size_t times);
 
   const KernelSpec& spec_;
   Problem problem_;

@@ -64,6 +64,7 @@ Problem generate(const Extent& extent, std::uint64_t seed) {
       .output_words = kFoundWords + blocks,
       .poison = kPoison,
       .arguments = {Argument::input(0), Argument::output(), Argument::number(extent.x)},
+      .once = true,
   };
 }
 

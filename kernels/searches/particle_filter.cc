@@ -71,7 +71,7 @@ Problem generate(const Extent& extent, std::uint64_t seed) {
          grid,
          {kThreads},
          {Argument::input(0), Argument::input(1), from, moved, weights, count, Argument::number(frame)}});
-    problem.steps.push_back({"particleSum", {1}, {kSumThreads}, {weights, count}});
+    problem.steps.push_back({"particleSum", {1}, {kSumThreads}, {weights, count}, true});
     problem.steps.push_back({"particleDraw", grid, {kThreads}, {weights, moved, Argument::output(), count}});
   }
   return problem;

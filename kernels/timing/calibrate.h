@@ -6,6 +6,7 @@
 
 #include "kernels/run/gpu.h"
 #include "kernels/run/kernel_table.h"
+#include "kernels/run/workbench.h"
 
 namespace gpuctl::bench {
 
@@ -20,5 +21,9 @@ struct Targets {
 /// The extent to use in place of `extent`. The GPU must have nothing else to do. Throws Failure when no extent does it;
 /// a kernel that runs on and on, because the GPU is not free or stands still, ends the process with one line.
 Extent calibrate(const Gpu& gpu, const KernelSpec& spec, Extent extent, const Targets& targets);
+
+/// How often each launch must do its blocks (Workbench::repeat) so that all steps take that long together. It leaves
+/// the workbench with that number. The same conditions hold.
+std::uint32_t calibrate_repeats(Workbench& bench, double target_us);
 
 }  // namespace gpuctl::bench

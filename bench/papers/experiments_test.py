@@ -1,0 +1,69 @@
+"""Tests of what is said of the papers' experiments, and of the sides beside which they run."""
+
+import types
+import unittest
+
+from bench.corun.configurations import MANAGED, TIME_SLICED
+from bench.papers.experiments import EXPERIMENTS, MODES, by_start, over
+from bench.papers.kernels import EFFISHA, EXTENTS, FLEP, FRS, SMGUARD
+
+
+def made(name):
+    lab = types.SimpleNamespace(size=lambda real, rehearsal: real)
+    return EXPERIMENTS[name](lab, None)
+
+
+def said(rows):
+    return {figure: measured for figure, _, measured in rows}
+
+
+class ExperimentsTest(unittest.TestCase):
+    def test_every_benchmark_has_a_size(self):
+        self.assertEqual({*FLEP.values(), *FRS.values(), *EFFISHA.values(), *SMGUARD.values()} - set(EXTENTS), set())
+
+    def test_every_side_is_in_a_mode_that_is_played(self):
+        for name in EXPERIMENTS:
+            sides = made(name).sides
+            self.assertLessEqual({side.mode for side in sides}, set(MODES), name)
+            self.assertEqual(len({side.name for side in sides}), len(sides), name)
+            self.assertIn("MPS", [side.name for side in sides], name)
+            self.assertTrue(any(side.mode == TIME_SLICED for side in sides), name)
+        for name in ("flep8", "smguard"):
+            self.assertTrue(any(side.mode == MANAGED for side in made(name).sides), name)
+
+    def test_a_side_is_compared_with_another_in_the_same_start(self):
+        found = {
+            "MPS": {0: {"A_B": {"short": 10.0}, "A_C": {"short": 30.0}}, 1: {"A_B": {"short": 100.0}}},
+            "ours": {0: {"A_B": {"short": 5.0}, "A_C": {"short": 10.0}}, 2: {"A_B": {"short": 1.0}}},
+        }
+        self.assertEqual(over(found, "MPS", "ours", "short"), ([2.5], {"A_B": 2.0, "A_C": 3.0}))
+        self.assertEqual(by_start(found, "MPS", "short"), [20.0, 100.0])
+
+    def test_rows_of_pairs(self):
+        at = {"short": 2.0, "both": 10.0, "antt": 2.0, "stp": 1.0}
+        found = {"MPS": {0: {"PF_MM": at}}, "gpuctl, hpf": {0: {"PF_MM": {**at, "short": 0.5, "both": 10.5}}}}
+        rows = said(made("flep8").rows(found))
+        self.assertTrue(rows["FLEP Figure 8, gpuctl, hpf: speed-up over MPS"].startswith("4.00 (4.00 to 4.00; n=1)"))
+        self.assertTrue(rows["FLEP Figure 8, gpuctl, hpf: until both are done, over MPS"].startswith("1.050 "))
+
+    def test_rows_of_orders(self):
+        found = {"gpuctl, frs": {0: {"A": 1.0, "B": 3.0}, 1: {"A": 4.0, "B": 2.0}}, "MPS": {}}
+        rows = said(made("frs").rows(found))
+        self.assertTrue(rows["FRS Figure 4, gpuctl, frs: ANTT"].startswith("2.50 ("))
+        self.assertTrue(rows["FRS Figure 4, gpuctl, frs: DNTT of means; by order"].startswith("0.00; 1.00 ("))
+
+    def test_rows_of_effisha(self):
+        found = {
+            "MPS": {0: {"ntt": {"A": 4.0, "B": 4.0}, "until": 10.0}},
+            "gpuctl, piv, group": {0: {"ntt": {"A": 1.0, "B": 2.0}, "until": 11.0}},
+        }
+        rows = said(made("effisha").rows(found))
+        self.assertTrue(rows["EffiSha Figure 14, gpuctl, piv, group: mean NTT"].startswith("1.50 "))
+        self.assertTrue(rows["EffiSha Figure 15, gpuctl, piv, group: STP"].startswith("1.50 "))
+        self.assertTrue(
+            rows["EffiSha Figure 12, gpuctl, piv, group: until all are done, over MPS"].startswith("1.100 ")
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
