@@ -6,6 +6,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace gpuctl::sched {
 
@@ -30,6 +32,14 @@ bool runs_others(std::string_view program) {
   return std::ranges::any_of(kSuch, [&](std::string_view such) {
     return program.starts_with(such) && program.substr(such.size()).find_first_not_of("0123456789.") == program.npos;
   });
+}
+
+/// Cuts no character in two: JSON with half a character is not read again.
+std::string without_rest(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  text.resize(most);
+  return text;
 }
 
 json::value to_json(const std::optional<MeasuredIsolation>& measured) {
@@ -64,7 +74,7 @@ std::string program_of(std::string_view command) {
     if (word == "-m") name += " -m", word = next_word(command);
     if (!word.empty() && !word.starts_with('-')) name.append(" ").append(file_name(word));
   }
-  return name.substr(0, IsolationRecord::kMostName);
+  return without_rest(std::move(name), IsolationRecord::kMostName);
 }
 
 std::list<IsolationRecord::Known>::iterator IsolationRecord::find(std::string_view slice, std::string_view program) {
@@ -76,10 +86,20 @@ IsolationRecord::Known& IsolationRecord::seen(std::string_view slice, std::strin
   if (const auto found = find(slice, program); found != known_.end()) {
     known_.splice(known_.begin(), known_, found);
   } else {
-    if (known_.size() == kMostPrograms) known_.pop_back();
+    if (known_.size() == kMostPrograms) make_room();
     known_.push_front({.slice = std::string(slice), .name = std::string(program), .measured = {}});
   }
   return known_.front();
+}
+
+/// Of the slice with the most programs the one goes that was not seen for the longest time.
+void IsolationRecord::make_room() {
+  std::map<std::string_view, std::size_t> count;
+  for (const Known& known : known_) ++count[known.slice];
+  const std::size_t most = std::ranges::max_element(count, {}, [](const auto& slice) { return slice.second; })->second;
+  const auto last =
+      std::find_if(known_.rbegin(), known_.rend(), [&](const Known& known) { return count[known.slice] == most; });
+  known_.erase(std::next(last).base());
 }
 
 void IsolationRecord::started(std::string_view slice, std::string_view program) {

@@ -26,7 +26,7 @@ std::string program_of(std::string_view command);
 class IsolationRecord {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
-  /// The one that was not seen for the longest time makes room.
+  /// Then one of the slice that has the most makes room: whoever has many pushes out nobody else's.
   static constexpr std::size_t kMostPrograms = 256;
   static constexpr std::size_t kMostName = 128;  ///< bytes of a program's name
   /// As many tell about what a percentile is: with fewer nothing is learnt.
@@ -64,6 +64,7 @@ class IsolationRecord {
     std::uint64_t learnt = 0;  ///< bursts when `measured` was last made of them
   };
   std::list<Known>::iterator find(std::string_view slice, std::string_view program);
+  void make_room();
   Known& seen(std::string_view slice, std::string_view program);
 
   std::list<Known> known_;  ///< the one that was seen last first

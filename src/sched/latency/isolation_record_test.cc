@@ -78,6 +78,31 @@ TEST(IsolationRecord, IsBounded) {
   EXPECT_TRUE(record.of("ls").empty());
 }
 
+TEST(IsolationRecord, NobodyPushesOutOthers) {
+  IsolationRecord record;
+  double now_s = 1;
+  go(record, "ls", "server", false, 1, now_s, 2.5);
+  go(record, "ls", "another", false, 1, now_s, 2.5);
+  for (std::size_t i = 0; i < 2 * IsolationRecord::kMostPrograms; ++i)
+    go(record, "many", "p" + std::to_string(i), false, 1, now_s, 2.5);
+  EXPECT_EQ(record.of("ls").size(), 2u);
+  EXPECT_EQ(record.of("many").size(), IsolationRecord::kMostPrograms - 2);
+  EXPECT_EQ(record.of("many").front().name, "p" + std::to_string(2 * IsolationRecord::kMostPrograms - 1));
+}
+
+/// A file with half a character is not read.
+TEST(IsolationRecord, CutsNoCharacter) {
+  std::string name = program_of(std::string(IsolationRecord::kMostName - 1, 'x') + "\u00e9");
+  EXPECT_EQ(name, std::string(IsolationRecord::kMostName - 1, 'x'));
+  IsolationRecord record, another;
+  double now_s = 1;
+  go(record, "ls", name, false, 6, now_s, 5);
+  boost::system::error_code broken;
+  const auto text = boost::json::parse(boost::json::serialize(record.to_json()), broken);
+  ASSERT_FALSE(broken) << broken.message();
+  EXPECT_TRUE(another.from_json(text));
+}
+
 TEST(IsolationRecord, IsKeptAsText) {
   IsolationRecord record;
   double now_s = 1;
