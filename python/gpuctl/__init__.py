@@ -17,12 +17,13 @@ Amounts of SMs are for each GPU, memory is in bytes. What the daemon refuses rai
 reached `Unreachable` is raised. Both are `Error`. A `Daemon` is for one thread at a time.
 """
 
-from .daemon import Daemon, Handle, connect, default_socket
+from .daemon import SETTINGS, Daemon, Handle, connect, default_socket
 from .errors import Error, Refused, Unreachable
 from .model import Client, ClientUsage, Device, Latency, Slice, Snapshot, Status
 from .requests import request
 
 __all__ = [
+    "SETTINGS",
     "Client",
     "ClientUsage",
     "Daemon",

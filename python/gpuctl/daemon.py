@@ -142,6 +142,21 @@ class Handle:
         return subprocess.Popen(self.command(program), **options)
 
 
+SETTINGS = (
+    "reserve",
+    "reserve_mode",
+    "reserve_hold_ms",
+    "max",
+    "weight",
+    "priority",
+    "isolation",
+    "memory_max",
+    "latency",
+    "policy",
+    "frozen",
+    "owner_uid",
+    "owner_gid",
+)
 _LIFTED = {"max": "max_unlimited", "memory_max": "memory_unlimited"}
 
 

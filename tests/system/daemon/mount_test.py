@@ -1,0 +1,122 @@
+"""Slices as directories: gpuctl-mount."""
+
+import errno
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+import bench.lab.client  # noqa: F401 - where the package is
+import gpuctl
+from tests.system.daemon import python_test
+from tests.system.harness import instance
+
+OTHERS = ("procs", "stat", "pressure")
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def has_fuse(python):
+    return subprocess.run([python, "-c", "import pyfuse3"], capture_output=True).returncode == 0
+
+
+# Debian's Python has the library from a package; another one may have it too.
+PYTHON = next((one for one in ("/usr/bin/python3", sys.executable) if os.path.exists(one) and has_fuse(one)), None)
+
+
+class Settings(unittest.TestCase):
+    def test_each_of_the_interface_is_one(self):
+        lifts = {"max_unlimited", "memory_unlimited"}
+        self.assertEqual(set(gpuctl.SETTINGS), set(python_test.fields_of("SliceSettings")) - lifts)
+
+
+@unittest.skipIf(PYTHON is None, "no Python with pyfuse3 (Debian: python3-pyfuse3)")
+@unittest.skipIf(not os.access("/dev/fuse", os.R_OK | os.W_OK), "/dev/fuse cannot be opened")
+class Mount(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon(config="")
+        self.gpuctl("create-slice", "batch", "--max", 4, "--memory-max", "1G")
+        self.top = self.scratch / "slices"
+        self.top.mkdir()
+        self.mount = subprocess.Popen(
+            [PYTHON, str(ROOT / "packaging/gpuctl-mount"), str(self.top)],
+            env={**self.env, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(self.mount.stderr.close)
+        self.addCleanup(self.end_mount)
+        instance.wait_until(lambda: self.top.is_mount() or self.mount.poll() is not None, "the directory to be mounted")
+        if self.mount.poll() is not None:
+            said = self.mount.stderr.read()
+            if "Operation not permitted" in said:
+                self.skipTest("this system lets nobody mount")
+            self.fail(said)
+
+    def end_mount(self):
+        if self.mount.poll() is None:
+            self.mount.send_signal(signal.SIGTERM)
+        self.assertEqual(self.mount.wait(), 0)
+        self.assertFalse(self.top.is_mount())
+
+    def assertFails(self, code, action):
+        with self.assertRaises(OSError) as raised:
+            action()
+        self.assertEqual(raised.exception.strerror, os.strerror(code))
+
+    def test_settings_are_read_and_written(self):
+        batch = self.top / "batch"
+        self.assertEqual({path.name for path in batch.iterdir()}, {f"gpu.{key}" for key in (*gpuctl.SETTINGS, *OTHERS)})
+        self.assertEqual((batch / "gpu.max").read_text(), "4\n")
+        for key, text in (("max", "3"), ("weight", "50"), ("latency", "5ms"), ("memory_max", "2G"), ("priority", "-7")):
+            (batch / f"gpu.{key}").write_text(text + "\n")
+        now = self.gpuctl_json("show", "batch")["slice"]
+        said = [now[key] for key in ("max", "weight", "latency", "memory_max", "priority")]
+        self.assertEqual(said, [3, 50, "5ms", 2 << 30, -7])
+        (batch / "gpu.max").write_text("unlimited")
+        self.assertEqual((batch / "gpu.max").read_text(), "unlimited\n")
+        self.assertIn("clients 0\n", (batch / "gpu.stat").read_text())
+
+    def test_slices_are_made_and_deleted(self):
+        (self.top / "batch/below").mkdir()
+        self.assertTrue((self.top / "batch/below/gpu.max").exists())
+        self.assertFails(errno.EBUSY, (self.top / "batch").rmdir)
+        (self.top / "batch/below").rmdir()
+        (self.top / "batch").rmdir()
+        self.assertEqual([one["path"] for one in self.gpuctl_json("list")["slices"]], ["/"])
+
+    def test_a_program_is_moved_by_its_pid(self):
+        self.gpuctl("create-slice", "ls")
+        program = self.start_idle_in("batch")
+        self.assertEqual((self.top / "batch/gpu.procs").read_text(), f"{program.pid}\n")
+        (self.top / "ls/gpu.procs").write_text(str(program.pid))
+        self.assertEqual([client["pid"] for client in self.clients("ls")], [program.pid])
+
+    def test_what_is_refused_changes_nothing(self):
+        batch, free = self.top / "batch", self.top / "free"
+        free.mkdir()
+        for code, action in (
+            (errno.ENOSPC, lambda: (free / "gpu.reserve").write_text("99")),
+            (errno.EINVAL, lambda: (batch / "gpu.reserve").write_text("99")),
+            (errno.EINVAL, lambda: (batch / "gpu.weight").write_text("heavy")),
+            (errno.EINVAL, lambda: (batch / "gpu.procs").write_text("all")),
+            (errno.ESRCH, lambda: (batch / "gpu.procs").write_text("1")),
+            (errno.ENOENT, lambda: (self.top / "no/gpu.max").read_text()),
+            (errno.ENOENT, lambda: (self.top / "no name").stat()),
+            (errno.EEXIST, lambda: (self.top / "gpu.max").mkdir()),
+            (errno.EACCES, lambda: (batch / "gpu.stat").write_text("1")),
+        ):
+            self.assertFails(code, action)
+        self.assertEqual((batch / "gpu.weight").read_text(), "100\n")
+
+    def test_it_outlives_the_daemon(self):
+        self.daemon.kill()
+        self.assertFails(errno.EHOSTDOWN, (self.top / "batch/gpu.max").read_text)
+        self.start_daemon(config="")
+        self.assertEqual((self.top / "batch/gpu.max").read_text(), "4\n")
+
+
+if __name__ == "__main__":
+    instance.main()
