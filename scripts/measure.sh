@@ -21,7 +21,6 @@
 #   smguard17    wall time of whole programs with rewritten kernels, and without gpuctl; some three minutes
 #   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
 #   frs          FRS's applications under all of its policies; up to nine minutes
-#   predictions  how far off predicted durations are, by kernel (FLEP, Figure 7); up to nine minutes
 #   occupancy    registers, threads and shared memory of an SM in use, by kernel (SiM, SMGuard); a minute or two
 #   slots        issue slots in use, by kernel (SiM); with --no-mps; needs Nsight Compute; a minute
 #   sidebyside   pairs of kernels under sim (docs/policies.md)

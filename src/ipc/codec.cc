@@ -47,9 +47,6 @@ BOOST_DESCRIBE_STRUCT(Snapshot, (), (time_ns, devices, slices, clients, fairness
 BOOST_DESCRIBE_STRUCT(Launch, (), (pid, slice, kernel, device, priority, weight, issued_ns, done_ns, alone_us,
   block_task_us, capsm, evictions, evict_us, module, key, blocks, threads, shared_bytes, input_bytes, sms, ran_us,
   original))
-BOOST_DESCRIBE_STRUCT(ProfileInput, (), (blocks, threads, shared_bytes, input_bytes, launches, alone_us))
-BOOST_DESCRIBE_STRUCT(ProfilePoint, (), (sms, block_task_us, launches))
-BOOST_DESCRIBE_STRUCT(KernelProfile, (), (name, module, block_task_us, evict_us, inputs, curve))
 // clang-format on
 
 namespace {
@@ -191,16 +188,6 @@ void read(Fields& fields, WantedSlice& slice) {
   fields.refuse_unknown();
 }
 
-json::object to_json(const ProfileInput& input) {
-  return write_members(input);
-}
-json::object to_json(const ProfilePoint& point) {
-  return write_members(point);
-}
-json::object to_json(const KernelProfile& kernel) {
-  return write_members(kernel);
-}
-
 json::object to_json(const SliceSettings& settings) {
   json::object object;
   for (const SliceSetting& setting : kSliceSettings) {
@@ -219,65 +206,6 @@ void read(Fields& fields, SliceSettings& settings) {
     if (setting.text != nullptr) settings.*setting.text = fields.maybe_text(name);
     if (setting.lifted != nullptr) settings.*setting.lifted = fields.maybe_boolean(setting.lift).value_or(false);
   }
-}
-
-// What is known beforehand of kernels: it comes from files and from users, so the values are checked too.
-namespace {
-
-constexpr std::int64_t kMostBlocks = 0x7fffffff, kMostThreads = 1024, kMostShared = 1 << 20, kMostSms = 10'000;
-constexpr std::int64_t kMostLaunches = 1'000'000'000'000, kMostBytes = std::int64_t{1} << 42;
-constexpr double kLongestUs = 3.6e9;
-constexpr std::size_t kLongestName = 8192, kLongestModule = 512;
-
-/// From 0, or above 0, to an hour.
-double microseconds(Fields& fields, std::string_view name, bool above_0) {
-  const double us = fields.number(name);
-  if (fields.ok() && !(us <= kLongestUs && (above_0 ? us > 0 : us >= 0)))
-    fields.complain(name, std::string("must be ") + (above_0 ? "above" : "at least") + " 0 and at most 3.6e9");
-  return us;
-}
-
-std::string bounded_text(Fields& fields, std::string_view name, std::size_t longest) {
-  std::string text = fields.text(name);
-  if (text.size() > longest) fields.complain(name, "is longer than " + std::to_string(longest) + " bytes");
-  return text;
-}
-
-template <class T>
-std::vector<T> bounded_list(Fields& fields, std::string_view name, std::size_t most) {
-  std::vector<T> list = read_list<T>(fields, name);
-  if (list.size() > most) fields.complain(name, "has more than " + std::to_string(most) + " items");
-  return list;
-}
-
-}  // namespace
-
-void read(Fields& fields, ProfileInput& input) {
-  input.blocks = fields.integer("blocks", 1, kMostBlocks);
-  input.threads = fields.integer("threads", 1, kMostThreads);
-  input.shared_bytes = fields.integer("shared_bytes", 0, kMostShared);
-  input.input_bytes = fields.integer("input_bytes", 0, kMostBytes);
-  input.launches = fields.integer("launches", 1, kMostLaunches);
-  input.alone_us = microseconds(fields, "alone_us", true);
-  fields.refuse_unknown();
-}
-
-void read(Fields& fields, ProfilePoint& point) {
-  point.sms = fields.integer("sms", 1, kMostSms);
-  point.block_task_us = microseconds(fields, "block_task_us", true);
-  point.launches = fields.integer("launches", 1, kMostLaunches);
-  fields.refuse_unknown();
-}
-
-void read(Fields& fields, KernelProfile& kernel) {
-  kernel.name = bounded_text(fields, "name", kLongestName);
-  if (fields.ok() && kernel.name.empty()) fields.complain("name", "is empty");
-  kernel.module = bounded_text(fields, "module", kLongestModule);
-  kernel.block_task_us = microseconds(fields, "block_task_us", false);
-  kernel.evict_us = microseconds(fields, "evict_us", false);
-  kernel.inputs = bounded_list<ProfileInput>(fields, "inputs", kMostProfileInputs);
-  kernel.curve = bounded_list<ProfilePoint>(fields, "curve", kMostProfilePoints);
-  fields.refuse_unknown();
 }
 
 }  // namespace gpuctl::ipc

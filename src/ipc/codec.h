@@ -34,9 +34,6 @@ boost::json::object to_json(const MeasuredIsolation& measured);
 boost::json::object to_json(const Advice& advice);
 boost::json::object to_json(const Snapshot& snapshot);
 boost::json::object to_json(const Launch& launch);
-boost::json::object to_json(const ProfileInput& input);
-boost::json::object to_json(const ProfilePoint& point);
-boost::json::object to_json(const KernelProfile& kernel);
 
 /// An array of any of these.
 template <class T>
@@ -69,11 +66,6 @@ void read(Fields& fields, MeasuredIsolation& measured);
 void read(Fields& fields, Advice& advice);
 void read(Fields& fields, Snapshot& snapshot);
 void read(Fields& fields, Launch& launch);
-/// These come from files too, and from users who teach the daemon. So the values are checked as well; and a field that
-/// is not known is a problem.
-void read(Fields& fields, ProfileInput& input);
-void read(Fields& fields, ProfilePoint& point);
-void read(Fields& fields, KernelProfile& kernel);
 
 /// `fields.objects(name)`, each read as T, up to the first problem.
 template <class T>

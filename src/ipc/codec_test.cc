@@ -103,56 +103,5 @@ TEST(Types, AnyBytesInACommandStillMakeAValidMessage) {
   EXPECT_TRUE(decode_reply(frame.substr(0, frame.size() - 1)));
 }
 
-KernelProfile kernel() {
-  return {.name = "k",
-          .module = "m",
-          .block_task_us = 2.5,
-          .evict_us = 30,
-          .inputs = {{.blocks = 80, .threads = 256, .input_bytes = 4096, .launches = 3, .alone_us = 100}},
-          .curve = {{.sms = 4, .block_task_us = 1.5, .launches = 7}}};
-}
-
-/// What is said of the kernel after `text` was put in place of `part`.
-std::string said(const std::string& part, const std::string& text) {
-  std::string json = boost::json::serialize(to_json(kernel()));
-  const std::size_t at = json.find(part);
-  EXPECT_NE(at, std::string::npos) << part << " in " << json;
-  json.replace(at, part.size(), text);
-  const auto object = boost::json::parse(json).as_object();
-  const Result<KernelProfile> read = from_json<KernelProfile>(object);
-  return read ? "nothing" : read.error().message;
-}
-
-TEST(KernelProfile, IsReadAsItWasWritten) {
-  const auto object = to_json(kernel());
-  const Result<KernelProfile> read = from_json<KernelProfile>(object);
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(boost::json::serialize(to_json(*read)), boost::json::serialize(object));
-  EXPECT_EQ(read->inputs[0].input_bytes, 4096);
-  EXPECT_EQ(read->curve[0].sms, 4);
-}
-
-TEST(KernelProfile, EachBadFieldIsNamed) {
-  EXPECT_EQ(said("\"k\"", "\"\""), "field 'name' is empty");
-  EXPECT_EQ(said("\"m\"", "7"), "field 'module' must be a string, not an integer");
-  EXPECT_EQ(said("\"blocks\":80", "\"blocks\":0"), "field 'inputs[0].blocks' is 0 and must be at least 1");
-  EXPECT_EQ(said("\"threads\":256", "\"threads\":2000"), "field 'inputs[0].threads' is 2000 and must be at most 1024");
-  EXPECT_EQ(said("\"alone_us\":1E2", "\"alone_us\":-1"),
-            "field 'inputs[0].alone_us' must be above 0 and at most 3.6e9");
-  EXPECT_EQ(said("\"sms\":4", "\"sms\":4.5"), "field 'curve[0].sms' must be an integer, not a fraction");
-  EXPECT_EQ(said("\"sms\":4", "\"cores\":4"), "field 'curve[0].sms' is missing");
-  EXPECT_EQ(said("\"evict_us\":3E1", "\"evict_us\":1E10"), "field 'evict_us' must be at least 0 and at most 3.6e9");
-  EXPECT_EQ(said("\"sms\":4", "\"sms\":4,\"more\":1"), "field 'curve[0].more' is not known here");
-}
-
-TEST(KernelProfile, IsBounded) {
-  KernelProfile large = kernel();
-  large.inputs.resize(kMostProfileInputs + 1, large.inputs[0]);
-  EXPECT_EQ(from_json<KernelProfile>(to_json(large)).error().message, "field 'inputs' has more than 100 items");
-  large = kernel();
-  large.name.assign(9000, 'x');
-  EXPECT_EQ(from_json<KernelProfile>(to_json(large)).error().message, "field 'name' is longer than 8192 bytes");
-}
-
 }  // namespace
 }  // namespace gpuctl::ipc

@@ -268,33 +268,4 @@ struct Launch {
   bool original = false;  ///< in original form
 };
 
-/// What `gpuctl profile` measured of launches with one shape.
-struct ProfileInput {
-  std::int64_t blocks = 1;
-  std::int64_t threads = 1;
-  std::int64_t shared_bytes = 0;
-  std::int64_t input_bytes = 0;
-  std::int64_t launches = 1;
-  double alone_us = 0;  ///< their mean, alone on the whole GPU
-};
-
-/// And with so many SMs.
-struct ProfilePoint {
-  std::int64_t sms = 1;
-  double block_task_us = 0;  ///< time of a launch, divided by the number of its block-tasks
-  std::int64_t launches = 1;
-};
-
-/// What is known beforehand of a kernel.
-struct KernelProfile {
-  std::string name;
-  std::string module;
-  double block_task_us = 0;  ///< one worker, one block-task; 0: not known
-  double evict_us = 0;       ///< one eviction; 0: not known
-  std::vector<ProfileInput> inputs;
-  std::vector<ProfilePoint> curve;
-};
-inline constexpr std::size_t kMostProfileInputs = 100;  ///< of a kernel; FLEP 4.2 trains with so many
-inline constexpr std::size_t kMostProfilePoints = 32;
-
 }  // namespace gpuctl::ipc

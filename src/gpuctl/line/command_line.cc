@@ -249,7 +249,7 @@ void Arguments::footer(const std::string& text) {
 }
 
 std::vector<std::string> cut_program(std::vector<std::string>& arguments) {
-  if (!is_verb(arguments, "run") && !is_verb(arguments, "profile")) return {};
+  if (!is_verb(arguments, "run")) return {};
   const std::size_t end = skip_options(arguments, skip_options(arguments, 0) + 1);
   const std::size_t begin = end < arguments.size() && arguments[end] == "--" ? end + 1 : end;
   std::vector<std::string> program(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());

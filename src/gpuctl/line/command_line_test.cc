@@ -296,23 +296,6 @@ TEST_F(CommandLine, ForgetKernels) {
                "--user: there is no user 'no such one'; give a user's name or number");
 }
 
-TEST_F(CommandLine, ProfileRefusesWhatDoesNotGoTogether) {
-  expect_error({"profile"}, kExitUsage, "profile: give either -o FILE and a program, or --load FILE");
-  expect_error({"profile", "-o", "f", "--load", "f"}, kExitUsage,
-               "profile: give either -o FILE and a program, or --load FILE");
-  expect_error({"profile", "-o", "f"}, kExitUsage,
-               "profile: no program given; write gpuctl profile -o FILE -- PROGRAM");
-  expect_error({"profile", "-o", "f", "--user", "root", "a"}, kExitUsage, "profile: --user goes with --load");
-  expect_error({"profile", "--load", "f", "--", "a"}, kExitUsage, "profile: --load runs no program; leave it out");
-  expect_error({"profile", "-o", "f", "--runs", "0", "a"}, kExitUsage,
-               "profile: --runs: '0' is not a number from 1 to 1000");
-  daemon_.on("GetStatus", to_json(ipc::Status{"0.1.0", {{0, "GPU", "GPU-1", "cuda", 8, 1, "mps"}}, 1, 0, 1, {}}));
-  expect_error({"profile", "-o", "f", "--widths", "4,9", "a"}, kExitUsage,
-               "profile: --widths: '9' is not a number of SMs from 1 to 8");
-  expect_error({"profile", "-o", "/no/such", "--add", "a"}, kExitUsage,
-               "profile: /no/such: cannot be read: No such file or directory");
-}
-
 TEST_F(CommandLine, TopOnceMeasuresBetweenTwoReplies) {
   ipc::Snapshot first, second;
   first.time_ns = 1'000'000'000;
@@ -399,9 +382,6 @@ TEST(CutProgram, LeavesTheProgramUntouched) {
   EXPECT_EQ(cut({"--socket", "run", "run", "--json", "a"}), (Both{{"--socket", "run", "run", "--json"}, {"a"}}));
   EXPECT_EQ(cut({"run", "--slice", "ls", ""}), (Both{{"run", "--slice", "ls"}, {""}}));
   EXPECT_EQ(cut({"run", "--slice"}), (Both{{"run", "--slice"}, {}}));
-  EXPECT_EQ(cut({"profile", "-o", "f", "--add", "--runs", "3", "a", "-o", "g"}),
-            (Both{{"profile", "-o", "f", "--add", "--runs", "3"}, {"a", "-o", "g"}}));
-  EXPECT_EQ(cut({"profile", "--load", "f"}), (Both{{"profile", "--load", "f"}, {}}));
   EXPECT_EQ(cut({"show", "run", "--", "x"}), (Both{{"show", "run", "--", "x"}, {}}));
   EXPECT_EQ(cut({}), (Both{{}, {}}));
 }

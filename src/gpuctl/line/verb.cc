@@ -38,8 +38,6 @@ constexpr std::array kVerbs{
          declare_k8s},
     Verb{"monitor", "Record what runs, to replay it with simulate", "gpuctl monitor --record trace.toml --seconds 60",
          declare_monitor},
-    Verb{"profile", "Measure a program's kernels, or teach the daemon what was measured",
-         "gpuctl profile -o train.json -- python3 train.py --epochs 1", declare_profile},
     Verb{"simulate", "Compare policies on a described workload, without a GPU",
          "gpuctl simulate fleet.toml --policy frs,srt,rr --seeds 20", declare_simulate},
 };

@@ -16,7 +16,7 @@ namespace gpuctl::cli {
 struct Context {
   std::string socket;                ///< path of the daemon's socket
   bool json = false;                 ///< print JSON instead of text
-  std::vector<std::string> command;  ///< `run` and `profile`: the program and its arguments, untouched
+  std::vector<std::string> command;  ///< `run`: the program and its arguments, untouched
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;  ///< out is a terminal that understands ANSI sequences
@@ -59,7 +59,6 @@ Action declare_status(Arguments& arguments);
 Action declare_doctor(Arguments& arguments);
 Action declare_k8s(Arguments& arguments);
 Action declare_monitor(Arguments& arguments);
-Action declare_profile(Arguments& arguments);
 Action declare_simulate(Arguments& arguments);
 
 }  // namespace gpuctl::cli

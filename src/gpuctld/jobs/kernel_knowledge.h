@@ -47,9 +47,6 @@ class KernelKnowledge {
   /// it would have taken alone on the whole device; 0: unknown, and no duration was learnt.
   sched::Time learn(std::uint32_t uid, const ipc::Record& launch, std::uint32_t sms,
                     const std::optional<GrantHistory::Held>& held = {});
-  /// What is known beforehand of a kernel of the user takes the place of what was learnt about it. Values within what
-  /// ipc::read allows.
-  void teach(std::uint32_t uid, const ipc::KernelProfile& profile);
   /// Names the user's kernel with that ipc::kernel_hash.
   void name(std::uint32_t uid, const std::string& module, const std::string& name);
 

@@ -147,42 +147,6 @@ TEST(KernelKnowledge, TellsLaunchesOfOneGridApartByTheirInput) {
   EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, large, kSms).count()), 4.0 * kMs, kMs / 20.0);
 }
 
-ipc::KernelProfile profile() {
-  return {.name = "k",
-          .module = "m",
-          .evict_us = 44,
-          .inputs = {{.blocks = 80, .threads = 256, .input_bytes = 1 << 20, .launches = 9, .alone_us = 1000},
-                     {.blocks = 80, .threads = 256, .input_bytes = 4 << 20, .launches = 9, .alone_us = 4000}},
-          .curve = {{.sms = 2, .block_task_us = 250}, {.sms = 8, .block_task_us = 125}}};
-}
-
-TEST(KernelKnowledge, KnowsWhatItWasTaughtBeforeTheFirstLaunch) {
-  KernelKnowledge knowledge;
-  knowledge.teach(kUser, profile());
-  const std::uint64_t kernel = ipc::kernel_hash("m", "k");
-  EXPECT_TRUE(knowledge.knows_duration(kUser, kernel));
-  EXPECT_FALSE(knowledge.knows_duration(2000, kernel)) << "another user";
-  ipc::Head large = head(kernel);
-  large.input_kib = 4096;
-  EXPECT_NEAR(static_cast<double>(knowledge.predict(kUser, large, kSms).count()), 4.0 * kMs, kMs / 10.0);
-  EXPECT_EQ(knowledge.eviction(kUser, kernel), sched::Time{44'000});
-  EXPECT_DOUBLE_EQ(knowledge.speed(knowledge.id(kUser, kernel), 2, 8, kSms), 0.5);
-  ASSERT_EQ(knowledge.list().size(), 1u);
-  EXPECT_EQ(knowledge.list()[0].name, "k");
-  EXPECT_EQ(knowledge.list()[0].key, KernelKnowledge::key_of(kernel));
-  EXPECT_FALSE(knowledge.wants_names(kUser));
-  EXPECT_TRUE(knowledge.take_changed()) << "it is to outlive the daemon";
-}
-
-TEST(KernelKnowledge, WhatIsTaughtTakesThePlaceOfWhatWasLearnt) {
-  KernelKnowledge knowledge;
-  const std::uint64_t kernel = ipc::kernel_hash("m", "k");
-  for (int i = 0; i < 100; ++i) knowledge.learn(kUser, of(kernel, 500 * kMs), kSms);
-  knowledge.teach(kUser, profile());
-  EXPECT_LT(knowledge.predict(kUser, head(kernel), kSms), sched::Time{5 * kMs});
-  EXPECT_EQ(knowledge.list().size(), 1u);
-}
-
 TEST(KernelKnowledge, WhatOneUserReportsChangesNothingForAnother) {
   KernelKnowledge knowledge;
   for (int i = 0; i < 10; ++i) knowledge.learn(kUser, of(7, kMs), kSms);
@@ -256,18 +220,16 @@ TEST(KernelKnowledge, KeepsWhoseKernelsTheyAreOverARestart) {
   }
 }
 
-ipc::KernelProfile called(const std::string& name) {
-  ipc::KernelProfile profile;
-  profile.name = name;
-  profile.module = "m";
-  return profile;
+void learn_called(KernelKnowledge& knowledge, std::uint32_t user, const std::string& name) {
+  knowledge.learn(user, of(ipc::kernel_hash("m", name), kMs), kSms);
+  knowledge.name(user, "m", name);
 }
 
 TEST(KernelKnowledge, LongNamesTakeNoMoreThanTheirUsersShare) {
   KernelKnowledge knowledge;
-  knowledge.teach(7, called("another's"));
+  learn_called(knowledge, 7, "another's");
   for (std::size_t i = 0; i < kMaxLearntKernelsOfUser; ++i)
-    knowledge.teach(kUser, called(std::to_string(i) + std::string(8000, 'k')));
+    learn_called(knowledge, kUser, std::to_string(i) + std::string(8000, 'k'));
   std::size_t text = 0, kernels = 0;
   for (const ipc::KernelDurations& kernel : knowledge.list()) {
     EXPECT_LE(kernel.name.size(), kMaxKernelText);
@@ -283,15 +245,15 @@ TEST(KernelKnowledge, LongNamesTakeNoMoreThanTheirUsersShare) {
   ASSERT_TRUE(read.from_json(knowledge.to_json()));
   EXPECT_EQ(read.list().size(), kernels + 1);
   knowledge.forget(kUser);
-  for (std::size_t i = 0; i < 10; ++i) knowledge.teach(kUser, called(std::to_string(i)));
+  for (std::size_t i = 0; i < 10; ++i) learn_called(knowledge, kUser, std::to_string(i));
   EXPECT_EQ(knowledge.list().size(), 11u) << "what was forgotten takes no room";
 }
 
 TEST(KernelKnowledge, LongNamesOfManyUsersTakeNoMoreThanThereIs) {
   KernelKnowledge knowledge;
-  knowledge.teach(1, called("first"));
+  learn_called(knowledge, 1, "first");
   for (std::uint32_t user = 2; user < 12; ++user)
-    for (int i = 0; i < 200; ++i) knowledge.teach(user, called(std::to_string(i) + std::string(1000, 'k')));
+    for (int i = 0; i < 200; ++i) learn_called(knowledge, user, std::to_string(i) + std::string(1000, 'k'));
   std::size_t text = 0;
   for (const ipc::KernelDurations& kernel : knowledge.list()) text += kernel.name.size() + kernel.module.size();
   EXPECT_LE(text, kMaxLearntText);

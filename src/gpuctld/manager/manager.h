@@ -117,7 +117,6 @@ class Manager {
   Answer get_status(Session& session, ipc::Fields& fields);
   Answer list_kernels(Session& session, ipc::Fields& fields);
   Answer forget_kernels(Session& session, ipc::Fields& fields);
-  Answer teach_kernel(Session& session, ipc::Fields& fields);
   Answer advise(Session& session, ipc::Fields& fields);
   Answer get_fairness(Session& session, ipc::Fields& fields);
   Answer record(Session& session, ipc::Fields& fields);

@@ -176,22 +176,5 @@ TEST_F(BudgetsTest, AUserForgetsItsOwnKernelsAndRootAll) {
   EXPECT_EQ(call("ForgetKernels").error, "");
 }
 
-TEST_F(BudgetsTest, AUserTeachesOnlyAboutItsOwnKernels) {
-  const ipc::KernelProfile kernel{.name = "k", .module = "m", .inputs = {{.alone_us = 5}}};
-  auto user = connect_as(kNobody);
-  const boost::json::object taught{{"kernel", to_json(kernel)}};
-  boost::json::object of_root = taught, of_nobody = taught, wrong = taught;
-  of_root["uid"] = 0, of_nobody["uid"] = kNobody;
-  wrong["kernel"].as_object()["inputs"].as_array()[0].as_object()["alone_us"] = 0;
-  EXPECT_EQ(call(user, "TeachKernel", taught).error, "");
-  EXPECT_EQ(call(user, "TeachKernel", of_root).error, "io.gpuctl.PermissionDenied");
-  EXPECT_EQ(call(user, "TeachKernel", wrong).parameters.at("field"), "kernel.inputs[0].alone_us");
-  EXPECT_EQ(call("TeachKernel", of_nobody).error, "");
-  EXPECT_EQ(call("TeachKernel", taught).error, "");
-  const auto kernels = call("ListKernels").parameters.at("kernels").as_array();
-  ASSERT_EQ(kernels.size(), 2u);
-  EXPECT_EQ(call(user, "ListKernels").parameters.at("kernels").as_array().size(), 1u);
-}
-
 }  // namespace
 }  // namespace gpuctl::daemon

@@ -79,20 +79,6 @@ Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
   return success({{"forgotten", static_cast<std::int64_t>(scheduler_.knowledge().forget(uid))}});
 }
 
-Answer Manager::teach_kernel(Session& session, ipc::Fields& fields) {
-  const std::uint32_t caller = session.peer().uid;
-  const auto given = fields.maybe_integer("uid", 0, kIdGreatest);
-  ipc::KernelProfile kernel;
-  ipc::Fields nested = fields.object("kernel");
-  ipc::read(nested, kernel);
-  fields.refuse_unknown();
-  if (!fields.ok()) return invalid(fields);
-  const std::uint32_t uid = given ? static_cast<std::uint32_t>(*given) : caller;
-  if (uid != caller && !budgets_.exempt(caller)) return refuse_own("PermissionDenied", {{"path", "/"}});
-  scheduler_.knowledge().teach(uid, kernel);
-  return success();
-}
-
 Answer Manager::get_fairness(Session&, ipc::Fields& fields) {
   const std::string path = fields.text("path");
   fields.refuse_unknown();

@@ -21,13 +21,10 @@ constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = kSlowestMoni
 
 /// In units of a look-up: what makes all grants anew, and what writes the state file too.
 constexpr double kCostOfDecision = 10, kCostOfTree = 50;
-/// A thousand launches are learnt at most.
-constexpr double kCostOfTeaching = 50;
 /// A program may ask before each of its allocations.
 constexpr double kCostOfMemory = 0.1;
 
 double cost_of(std::string_view method) {
-  if (method == "TeachKernel") return kCostOfTeaching;
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices")
     return kCostOfTree;
   if (method == "Attach" || method == "ServeMps" || method == "GetMpsPercentage" || method == "SetHint" ||
@@ -102,7 +99,6 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"ForgetKernels", &Manager::forget_kernels},
       {"GetFairness", &Manager::get_fairness},
       {"Advise", &Manager::advise},
-      {"TeachKernel", &Manager::teach_kernel},
       {"GetMpsPercentage", &Manager::get_mps_percentage},
   };
   return table;

@@ -34,7 +34,7 @@ std::uint32_t Predictor::id(std::string_view kernel) {
   const std::uint32_t id = free_.back();
   free_.pop_back();
   kernels_[id].name = kernel;
-  kernels_[id].model = factory_();
+  kernels_[id].model.emplace();
   ids_.emplace(std::string(kernel), id);
   return id;
 }
@@ -122,7 +122,7 @@ Result<void> Predictor::from_json(const boost::json::value& state) {
     return fail("predictor state: field \"version\" is not 1");
   if (list == nullptr || !list->is_array()) return fail("predictor state: field \"kernels\" is not a list");
 
-  Predictor read(factory_);
+  Predictor read;
   for (const boost::json::value& item : list->get_array()) {
     const boost::json::object* object = item.if_object();
     const boost::json::value* name = object ? object->if_contains("name") : nullptr;

@@ -5,6 +5,7 @@
 #include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,8 +39,6 @@ struct KernelKnowledge {
 /// end of the object. Not thread-safe.
 class Predictor {
  public:
-  explicit Predictor(ModelFactory factory = make_ridge_model) : factory_(std::move(factory)) {}
-
   std::uint32_t id(std::string_view kernel);
   /// Forgets the kernel. Its id may be given to another one.
   void forget(std::uint32_t kernel);
@@ -69,7 +68,7 @@ class Predictor {
  private:
   struct Kernel {
     std::string name;
-    std::unique_ptr<DurationModel> model;  ///< null: forgotten
+    std::optional<RidgeModel> model;  ///< none: forgotten
     std::uint64_t launches = 0;
     double error = 0;
     Time last{};
@@ -83,7 +82,6 @@ class Predictor {
   }
   Kernel* get(std::uint32_t kernel) { return const_cast<Kernel*>(std::as_const(*this).get(kernel)); }
 
-  ModelFactory factory_;
   std::vector<Kernel> kernels_;
   std::vector<std::uint32_t> free_;  ///< ids of forgotten kernels
   std::map<std::string, std::uint32_t, std::less<>> ids_;

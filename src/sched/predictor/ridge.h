@@ -10,16 +10,40 @@
 // because clocks, inputs and neighbours change.
 #pragma once
 
-#include "sched/predictor/model.h"
+#include <array>
+#include <boost/json/fwd.hpp>
+#include <cmath>
+#include <optional>
+
+#include "base/result.h"
+#include "sched/temporal/job.h"
 
 namespace gpuctl::sched {
 
-class RidgeModel : public DurationModel {
+/// What is known of a launch before it runs (FLEP 4.2).
+struct LaunchShape {
+  double blocks = 0;        ///< grid size, in block-tasks
+  double threads = 0;       ///< per block
+  double input_bytes = 0;   ///< memory into which its parameters point, as far as known
+  double shared_bytes = 0;  ///< dynamic shared memory per block
+
+  static constexpr std::size_t kFeatures = 5;
+  /// FLEP's four, and one that grows as the work of a matrix product. That is the product of three lengths, where the
+  /// blocks are that of two, and the bytes are a sum of such.
+  std::array<double, kFeatures> features() const {
+    return {blocks, threads, input_bytes, shared_bytes, std::sqrt(blocks) * input_bytes};
+  }
+};
+
+class RidgeModel {
  public:
-  void learn(const LaunchShape& shape, Time duration) override;
-  std::optional<Time> predict(const LaunchShape& shape) const override;
-  boost::json::value to_json() const override;
-  Result<void> from_json(const boost::json::value& state) override;
+  /// A launch took `duration` by itself on the whole device.
+  void learn(const LaunchShape& shape, Time duration);
+  /// Empty before the first learn.
+  std::optional<Time> predict(const LaunchShape& shape) const;
+  boost::json::value to_json() const;
+  /// Replaces what is known; on an error nothing changes.
+  Result<void> from_json(const boost::json::value& state);
 
  private:
   static constexpr std::size_t kVariables = LaunchShape::kFeatures + 1;  // the last one is the duration, in ns
@@ -35,9 +59,5 @@ class RidgeModel : public DurationModel {
   mutable bool solved_ = false;
   mutable std::array<double, LaunchShape::kFeatures> slope_{};  ///< ns per unit of the feature
 };
-
-inline std::unique_ptr<DurationModel> make_ridge_model() {
-  return std::make_unique<RidgeModel>();
-}
 
 }  // namespace gpuctl::sched

@@ -42,7 +42,6 @@ PARAMETERS = {
     "GetSlice": ("path",),
     "Explain": ("pid",),
     "ForgetKernels": ("uid",),
-    "TeachKernel": ("kernel", "uid"),
     "Move": ("pid", "slice"),
     "Kill": ("pid", "slice", "signal", "timeout_ms"),
     "Monitor": ("interval_ms",),
@@ -324,17 +323,6 @@ class Attacker:
 
     def attack_hints(self):
         self.flood_as_member(lambda: message("SetHint", "oneway", priority=self.random.randrange(-100, 1)) * 50)
-
-    def attack_taught(self):
-        """Kernels with the longest names there may be, and questions about them, by one who records and never reads."""
-        self.connect().sendall(message("Record", "more"))
-
-        def some():
-            kernel = {"name": self.random.randbytes(4000).hex(), "module": "m" * 500, "inputs": [], "curve": [],
-                      "block_task_us": 0, "evict_us": 0}  # fmt: skip
-            return message("TeachKernel", kernel=kernel)
-
-        self.flood(*(some() for _ in range(100)), message("ListKernels"), message("Record"), connections=4, read=True)
 
     def attack_memory(self):
         self.flood_as_member(
