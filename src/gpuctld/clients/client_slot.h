@@ -116,7 +116,6 @@ struct PlaceInQueue {
   /// The fewest CapSM that it is to have while it has work, which may be more than this work fills; 0: what it fills.
   std::uint32_t spread = 0;
   std::uint32_t wanted_jobs = ipc::kNoJobs;  ///< Terms::jobs, as decided
-  bool tried = false;                        ///< it is tried without the policy too (sched::Trial)
 };
 
 struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {

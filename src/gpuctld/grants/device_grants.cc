@@ -221,8 +221,7 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.alone = decision_.clients[i].alone;
     terms.in_force = standings_[i].in_force;
     terms.guaranteed = standings_[i].guaranteed;
-    // Its launches are then counted often enough for a trial.
-    terms.reports_work = standings_[i].reports_work || client->slots()[index].tried;
+    terms.reports_work = standings_[i].reports_work;
     terms.mode = decision_.clients[i].mode;
     terms.settled = decision_.clients[i].settled;
     const bool common = terms.mode == ipc::Mode::common;

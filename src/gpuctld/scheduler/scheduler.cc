@@ -58,7 +58,6 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const Daem
   nodes_on_.resize(grants_.size());
   contexts_.resize(grants_.size());
   queues_.resize(grants_.size());
-  tried_.resize(grants_.size());
   work_.resize(grants_.size());
   set_tree(tree_, 0);
 }
@@ -273,7 +272,7 @@ bool Scheduler::update(std::uint64_t now_ns) {
     set_tree(tree_, now_ns);
     return true;
   }
-  if (mark_often() || try_gpu(now_ns)) {
+  if (mark_often()) {
     decide_anew(now_ns);
     return true;
   }

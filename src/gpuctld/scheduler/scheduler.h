@@ -31,7 +31,6 @@
 #include "sched/pressure.h"
 #include "sched/slice_tree.h"
 #include "sched/temporal/fairness.h"
-#include "sched/temporal/trial.h"
 
 namespace gpuctl::daemon {
 
@@ -123,8 +122,7 @@ class Scheduler {
   ipc::TimeSlice time_slices_work() const;
 
   /// Reads every client's usage, decides anew if a demand changed, and continues handovers. Allocates nothing, unless a
-  /// client began or ceased to launch often on a GPU that programs share by time, or a trial goes on. True if it
-  /// decided.
+  /// client began or ceased to launch often on a GPU that programs share by time. True if it decided.
   bool update(std::uint64_t now_ns);
 
   /// The latest time to call update(), because of a policy for jobs or a reserve that is to be lent: CLOCK_MONOTONIC;
@@ -225,13 +223,6 @@ class Scheduler {
   std::vector<SliceUse> slice_use() const;
 
  private:
-  /// The programs that one slice rules with a policy that they may do better without (JobPolicy::tries_gpu()).
-  struct Tried {
-    sched::Trial trial;
-    std::vector<JobQueue::Member> members;
-    bool left_to_gpu(const std::vector<JobQueue::Member>& now_there);
-  };
-
   /// What was seen of a device at the last step of the controls.
   struct Seen {
     struct Slice {
@@ -292,7 +283,6 @@ class Scheduler {
   void renew_context(std::size_t device, const std::string& mps, std::vector<DeviceGrants::Member> members);
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members);
   void rebuild_queues(std::uint64_t now_ns);
-  bool try_gpu(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);
   void learn_from(Client& client, std::uint64_t now_ns);
   void take_names(const Client& client);
@@ -370,8 +360,6 @@ class Scheduler {
   std::map<std::pair<const Client*, int>, sched::LatencyHistogram> fresh_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
-  std::vector<std::map<std::string, Tried>> tried_;      ///< likewise
-  std::vector<sched::CountedProgram> counted_;           ///< scratch
   std::vector<ipc::Record> records_;                     ///< scratch
   DaemonOptions options_;
   bool time_sliced_ = false;

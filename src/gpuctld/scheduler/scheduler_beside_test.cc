@@ -77,7 +77,7 @@ TEST(Placement, StaysByCapacityInAStorm) {
 }
 
 TEST(Placement, IsByCapacityByDefaultUnderAPolicyThatIsBetterSo) {
-  Scheduler scheduler({h100()}, two("sim:trial=0"));
+  Scheduler scheduler({h100()}, two("sim"));
   FakeProgram program(scheduler, "a");
   EXPECT_TRUE(shares(program));
   scheduler.set_options({.placement = Placement::sms}, 2);

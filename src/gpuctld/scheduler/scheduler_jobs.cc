@@ -13,9 +13,6 @@ namespace {
 
 /// How often a client's kernels are looked through for names that are wanted.
 constexpr std::uint64_t kNamesEveryNs = 1'000'000'000;
-/// A program counts as being at work for so long after its last sign of work. A client that has launches in original
-/// form counts them this often, or more often (libgpuslice/agent/activity.h).
-constexpr std::uint64_t kAtWorkNs = 300'000'000;
 /// Launches that are learnt from, of all programs of a user: they take about a twentieth of a core.
 constexpr TokenBucket::Rate kLearning{.per_second = 30'000, .burst = 10'000};
 
@@ -27,7 +24,6 @@ void release(Client& client, std::size_t index, std::uint32_t wanted_jobs) {
   slot.admitted = ipc::kUnlimited;
   slot.spread = 0;
   slot.wanted_jobs = wanted_jobs;
-  slot.tried = false;
 }
 
 /// The clients on a device that one slice rules.
@@ -87,52 +83,22 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
       }
     });
     std::map<std::string, JobQueue> before = std::exchange(queues_[device], {});
-    std::map<std::string, Tried> tried_before = std::exchange(tried_[device], {});
     std::int32_t index = -1;
     for (const auto& [path, slice] : tree_.slices()) {
       const sched::Effective& own = effective_[static_cast<std::size_t>(++index)];
       if (own.ruler != index) continue;
       const std::string& policy = slice.job_policy;
       Ruled& queue = ruled[index];
-      const auto made = std::move(sched::make_job_policy(policy).value());
-      const bool tries =
-          !queue.by_turns && made->tries_gpu() && queue.members.size() > 1 && !queue.in_force && !recorder_.wanted();
-      if (tries) tried_[device].insert(tried_before.extract(path));
-      const bool left =
-          tries ? tried_[device][path].left_to_gpu(queue.members) : !queue.by_turns && queue.left_to_gpu(*made);
-      if (left)
+      if (!queue.by_turns && queue.left_to_gpu(*sched::make_job_policy(policy).value())) {
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
-      for (const JobQueue::Member& member : queue.members) member.client->slots()[member.slot].tried = tries;
-      if (left) continue;
+        continue;
+      }
       const sched::CapSM capacity = std::max(std::min(own.max, sched::CapSM{sms_[device]}), sched::CapSM{1});
       queues_[device].insert(before.extract(path));
       const auto [found, added] = queues_[device].try_emplace(path, policy, capacity, sms_[device], knowledge_, jobs_);
       found->second.renew(policy, capacity, std::move(queue.members), nodes_, now_ns);
     }
   }
-}
-
-bool Scheduler::Tried::left_to_gpu(const std::vector<JobQueue::Member>& now_there) {
-  members = now_there;
-  return trial.left_to_gpu();
-}
-
-/// True if programs are to be left to the GPU, or no longer.
-bool Scheduler::try_gpu(std::uint64_t now_ns) {
-  bool changed = false;
-  for (auto& there : tried_) {
-    for (auto& [path, tried] : there) {
-      counted_.clear();
-      for (const JobQueue::Member& member : tried.members) {
-        const Client::Slot& slot = member.client->slots()[member.slot];
-        if (slot.busy() || (slot.work_ns != 0 && now_ns < slot.work_ns + kAtWorkNs))
-          counted_.push_back({static_cast<std::uint64_t>(member.client->identity().pid), slot.launches});
-      }
-      std::ranges::sort(counted_, {}, &sched::CountedProgram::id);
-      changed |= tried.trial.update(counted_, instant(now_ns));
-    }
-  }
-  return changed;
 }
 
 /// A queue divides what its slice would be given, in the context of its programs, if all of the queue's programs had
@@ -164,10 +130,6 @@ std::uint64_t Scheduler::again_ns() const {
   std::uint64_t again = reserve_ends_ns_;
   for (const auto& queues : queues_)
     for (const auto& [path, queue] : queues) again = std::min(again, queue.again_ns());
-  for (const auto& there : tried_)
-    for (const auto& [path, tried] : there)
-      if (const sched::Time at = tried.trial.again(); at != sched::kNever)
-        again = std::min(again, static_cast<std::uint64_t>(at.count()));
   return again;
 }
 

@@ -15,9 +15,6 @@
 // different things have more room together. If not even one worker of each fits, each is given one, as in the paper.
 // The hardware then starts them as room becomes free.
 //
-// Programs can get on better when the GPU itself places their blocks. So where they may be left to it, that is tried
-// and the better way kept (`trial`, trial.h).
-//
 // It knows no priorities. A kernel without a curve (not yet profiled) counts as scaling perfectly up to what it can
 // fill.
 #include <algorithm>
@@ -32,16 +29,14 @@ namespace gpuctl::sched {
 namespace {
 class Sim : public JobPolicy {
  public:
-  Sim(const PolicyInputs& inputs, Time refine, double floor, bool tries_gpu)
+  Sim(const PolicyInputs& inputs, Time refine, double floor)
       : curves_(inputs.curves),
         sm_(inputs.sm),
         sms_(inputs.sms),
         blocks_(inputs.blocks),
         refine_(refine > Time{0} ? refine : kNever),
-        floor_(floor),
-        tries_gpu_(tries_gpu) {}
+        floor_(floor) {}
 
-  bool tries_gpu() const override { return tries_gpu_; }
   void arrived(Job&, Time) override { stale_ = true; }
   void left(const Job&, Time) override { stale_ = true; }
   void all_claimed(Job&, Time) override { stale_ = true; }
@@ -207,7 +202,6 @@ class Sim : public JobPolicy {
   BlockSource blocks_;
   Time refine_;
   double floor_;
-  bool tries_gpu_;
   std::vector<Tenant> tenants_;
   std::vector<Entry> heap_;
   std::vector<std::uint32_t> found_;
@@ -222,8 +216,7 @@ MadePolicy make_sim(const PolicyInputs& inputs) {
   OptionReader options(inputs);
   const Time refine = options.milliseconds("refine_ms", 10, 0, 10'000);
   const double floor = options.number("floor", 0.25, 0, 1);
-  const bool tries_gpu = options.whole("trial", 1, 0, 1) != 0;
-  return finish_policy<Sim>(options, inputs, refine, floor, tries_gpu);
+  return finish_policy<Sim>(options, inputs, refine, floor);
 }
 
 }  // namespace gpuctl::sched

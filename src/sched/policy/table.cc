@@ -29,8 +29,8 @@ constexpr std::array kPolicies{
     Policy{"sjf", "shortest job first (FRS)", "protect_ms=0 to_end=0", nullptr, make_sjf},
     Policy{"rr", "round robin (FRS)", "quantum_ms=1", nullptr, make_rr},
     Policy{"cfs", "equal parts of an epoch, the longest waiting first (FRS)", "epoch_ms=4", nullptr, make_cfs},
-    Policy{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25 trial=1",
-           nullptr, make_sim, true},
+    Policy{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25", nullptr,
+           make_sim, true},
 };
 constexpr std::size_t kOffered = 6;
 

@@ -62,8 +62,6 @@ class JobPolicy {
   /// Whether the job with the greatest priority always goes first, however long the others wait. The GPU's own
   /// priorities do that too.
   virtual bool priority_decides() const { return false; }
-  /// Whether it is to be tried if programs get on better without the policy, left to the GPU (trial.h).
-  virtual bool tries_gpu() const { return false; }
 };
 
 /// A point of a kernel's curve: how long the whole kernel takes with so many SMs' worth of workers, or so many workers
