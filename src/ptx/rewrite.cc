@@ -4,7 +4,6 @@
 #include <set>
 
 #include "ptx/analysis/facts.h"
-#include "ptx/analysis/grid_walk.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
 #include "ptx/pass/join_finished_threads.h"
@@ -56,8 +55,6 @@ constexpr Pass kPasses[] = {
 std::string form_reason(const pass::Kernel& kernel) {
   std::string reason = "all constructs understood";
   if (kernel.report.needs_finished_barrier) reason += "; finished threads join its barriers";
-  if ((kernel.closure.grid_reads & kReadsNctaid) != 0 && walks_grid(kernel.original))
-    reason += "; persistent already: each block walks on through the grid";
   return reason;
 }
 

@@ -105,17 +105,6 @@ TEST(Rewrite, SharesCopiedFunctionsAmongKernels) {
   EXPECT_EQ(bodies, 1);
 }
 
-TEST(Rewrite, SaysWhichKernelsArePersistentAlready) {
-  const auto rewritten = rewrite_text(
-      ".version 8.0 .target sm_90 .address_size 64 .entry k(.param .u32 n) { .reg .pred p; .reg .b32 i, n, step; "
-      "ld.param.u32 n, [n]; mov.u32 i, %ctaid.x; mov.u32 step, %nctaid.x; "
-      "LOOP: add.u32 i, i, step; setp.lt.u32 p, i, n; @p bra LOOP; ret; }");
-  ASSERT_TRUE(rewritten);
-  EXPECT_EQ(rewritten->entries.at(0).form, Form::kPersistent);
-  EXPECT_EQ(rewritten->entries.at(0).reason,
-            "all constructs understood; persistent already: each block walks on through the grid");
-}
-
 TEST(Rewrite, DoesNotRewriteItsOwnOutput) {
   const auto once = rewrite_text(golden_text("wrap_in_claim_loop/plain.ptx"));
   ASSERT_TRUE(once);
