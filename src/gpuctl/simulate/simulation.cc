@@ -14,26 +14,9 @@ namespace {
 using sched::Time;
 
 constexpr std::size_t kMostLaunchesOfSeeds = 10 * sched::kMostLaunches;
-constexpr std::size_t kBuckets = 100;  // as fine as a picture of a hand's width can show
 
 double ms(Time t) {
   return static_cast<double>(t.count()) * 1e-6;
-}
-
-void fill_timeline(const sched::Workload& workload, const sched::Outcome& outcome, PolicySummary& summary) {
-  summary.bucket_ms = ms(outcome.end) / kBuckets;
-  summary.timeline.assign(workload.applications.size(), std::vector<double>(kBuckets));
-  if (summary.bucket_ms <= 0) return;
-  const double whole = summary.bucket_ms * workload.capsm.count * workload.devices;
-  for (const sched::Stretch& stretch : outcome.stretches) {
-    const double from = ms(stretch.from), to = std::min(ms(stretch.to), ms(outcome.end));
-    for (auto b = static_cast<std::size_t>(from / summary.bucket_ms); b < kBuckets; ++b) {
-      const double begin = static_cast<double>(b) * summary.bucket_ms;
-      if (begin >= to) break;
-      const double overlap = std::min(to, begin + summary.bucket_ms) - std::max(from, begin);
-      if (overlap > 0) summary.timeline[stretch.application][b] += overlap * stretch.capsm.count / whole;
-    }
-  }
 }
 
 }  // namespace
@@ -55,14 +38,13 @@ Result<PolicySummary> summarize(const sched::Workload& workload, const std::stri
 
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     begin(seed);
-    const sched::Outcome outcome = simulate(workload, maker, seed, seed == 1);
+    const sched::Outcome outcome = simulate(workload, maker, seed);
     if (outcome.too_many)
       return fail("more than " + std::to_string(sched::kMostLaunches) +
                   " launches in one run: lower repeat, instances or arrivals.until_ms");
     kept += outcome.launches.size();
     if (kept > kMostLaunchesOfSeeds)
       return fail("more than " + std::to_string(kMostLaunchesOfSeeds) + " launches in all runs: lower --seeds");
-    if (seed == 1) fill_timeline(workload, outcome, summary);
     const sched::Metrics metrics = measure(outcome);
     antt.push_back(metrics.antt);
     dntt.push_back(metrics.dntt);
@@ -118,18 +100,15 @@ Result<PolicySummary> summarize(const sched::Workload& workload, const std::stri
 }
 
 boost::json::object to_json(const PolicySummary& s) {
-  boost::json::array applications, priorities, timeline;
-  for (std::size_t a = 0; a < s.applications.size(); ++a) {
-    const ApplicationSummary& app = s.applications[a];
+  boost::json::array applications, priorities;
+  for (const ApplicationSummary& app : s.applications)
     applications.push_back({{"name", app.name},
                             {"launches", app.launches},
                             {"ntt", app.ntt},
                             {"p50_ms", app.p50_ms},
                             {"p99_ms", app.p99_ms},
                             {"share", app.share},
-                            {"evictions", app.evictions},
-                            {"share_over_time", boost::json::array(s.timeline[a].begin(), s.timeline[a].end())}});
-  }
+                            {"evictions", app.evictions}});
   for (const PrioritySummary& p : s.priorities)
     priorities.push_back({{"priority", p.priority}, {"launches", p.launches}, {"evictions", p.evictions}});
   return {{"policy", s.policy},
@@ -147,7 +126,6 @@ boost::json::object to_json(const PolicySummary& s) {
           {"decisions", s.decisions},
           {"lost", s.lost},
           {"end_ms", s.end_ms},
-          {"bucket_ms", s.bucket_ms},
           {"applications", std::move(applications)},
           {"priorities", std::move(priorities)}};
 }

@@ -40,9 +40,7 @@ struct PolicySummary {
   double lost = 0;                                    ///< fraction of the devices' time lost to evictions, dispatches
   double end_ms = 0;                                  ///< mean end of the last launch
   std::vector<ApplicationSummary> applications;
-  std::vector<PrioritySummary> priorities;    ///< ascending
-  double bucket_ms = 0;                       ///< of `timeline`, which shows the first seed
-  std::vector<std::vector<double>> timeline;  ///< [application][bucket]: share of the devices
+  std::vector<PrioritySummary> priorities;  ///< ascending
 };
 
 /// `policy` was accepted by make_job_policy. Seeds are 1, 2, ...; `begin` is called with each. An error where there are
@@ -51,8 +49,5 @@ Result<PolicySummary> summarize(const sched::Workload& workload, const std::stri
                                 const std::function<void(std::uint32_t)>& begin);
 
 boost::json::object to_json(const PolicySummary& summary);
-
-/// An SVG picture: for each policy, which applications had the devices over time, and the three metrics.
-std::string plot(const sched::Workload& workload, std::span<const PolicySummary> summaries);
 
 }  // namespace gpuctl::cli

@@ -2,8 +2,6 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -22,7 +20,7 @@ namespace gpuctl::cli {
 namespace {
 
 struct SimulateOptions {
-  std::string workload, policies, plot, seeds;  ///< seeds empty: as the workload says
+  std::string workload, policies, seeds;  ///< seeds empty: as the workload says
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -91,10 +89,6 @@ Outcome<int> run(const SimulateOptions& options, Context& context) {
   for (const std::string& policy : policies)
     if (const auto made = sched::make_job_policy(policy); !made) return usage("--policy: " + made.error().message);
 
-  std::error_code none;
-  if (std::filesystem::equivalent(options.plot, options.workload, none))
-    return usage("--plot: " + options.plot + ": is the workload itself");
-
   std::vector<PolicySummary> summaries;
   {
     Progress progress(context.err);
@@ -108,11 +102,6 @@ Outcome<int> run(const SimulateOptions& options, Context& context) {
     }
   }
 
-  if (!options.plot.empty()) {
-    std::ofstream file(options.plot);
-    file << plot(*workload, summaries) << std::flush;
-    if (!file) return usage("--plot: " + options.plot + ": cannot be written");
-  }
   if (context.json) {
     boost::json::array list;
     for (const PolicySummary& summary : summaries) list.push_back(to_json(summary));
@@ -135,7 +124,6 @@ Action declare_simulate(Arguments& arguments) {
       .required();
   arguments.add("--seeds", options->seeds, "Runs per policy, each with other random numbers (as the workload says)")
       .value("N");
-  arguments.add("--plot", options->plot, "Write a picture of the shares over time to this SVG file").value("FILE");
   return [options](Context& context) { return run(*options, context); };
 }
 
