@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "libgpuslice/modules/fake_container.h"
+#include "libgpuslice/testing/fake_container.h"
 #include "ptx/persistent_abi.h"
 
 namespace gpuslice {
