@@ -21,13 +21,22 @@ class Mutant:
         self.file = file
         self.name = file.stem
         self.test = re.search(r"^Caught by: (\S+)$", file.read_text(), re.MULTILINE)[1]
+        self.sources = [ROOT / name for name in re.findall(r"^--- a/(\S+)$", file.read_text(), re.MULTILINE)]
+        self.sound = {}
 
     def patch(self, *options):
-        done = subprocess.run(
-            ["patch", "-p1", "-s", "-N", "-r", "-", *options, "-i", self.file], cwd=ROOT, capture_output=True, text=True
-        )
+        command = ["patch", "-p1", "-s", "-N", "-r", "-", "--no-backup-if-mismatch", *options, "-i", self.file]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{self.file.name} does not fit the sources: {done.stdout}{done.stderr}")
+
+    def apply(self):
+        self.sound = {source: source.read_text() for source in self.sources}
+        self.patch()
+
+    def take_back(self):
+        for source, text in self.sound.items():
+            source.write_text(text)
 
 
 def tests_of(build):
@@ -70,11 +79,11 @@ def main():
             print(f"{test} fails without any mutant", flush=True)
     caught = 0
     for mutant in mutants:
-        mutant.patch()
+        mutant.apply()
         try:
             outcome = failed(build, mutant.test, needs[mutant.test])
         finally:
-            mutant.patch("-R")
+            mutant.take_back()
         words = {True: "caught", False: "NOT caught", None: "cannot be built"}[outcome]
         caught += bool(outcome) and sound[mutant.test]
         print(f"{mutant.name}: {words} by {mutant.test}", flush=True)

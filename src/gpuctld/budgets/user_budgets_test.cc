@@ -174,6 +174,9 @@ TEST(UserBudgets, LinesOfTheLogAreCountedThatAreLeftOut) {
   EXPECT_EQ(budgets.log_line(1001, kSecond), 0u);
   EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 7u);
   EXPECT_EQ(budgets.log_line(1000, 3 * kSecond), 0u);
+  written = 0;
+  for (std::uint32_t uid = 2000; uid < 2020; ++uid) written += budgets.log_line(uid, 100 * kSecond).has_value();
+  EXPECT_EQ(written, 11) << "of many users together";
 }
 
 TEST(UserBudgets, WhoTakesMuchOfTheDaemonsTimeWaitsWhateverItWasTakenBy) {

@@ -110,7 +110,7 @@ TEST_F(BudgetsTest, WhatIsKeptOfUsersKernelsIsBounded) {
   constexpr std::uint32_t kUsers = 3;
   std::vector<FakeProgram> programs;
   for (std::uint32_t i = 0; i < 6 * kUsers; ++i) {
-    FakeProgram& program = programs.emplace_back(connect_as(kNobody - i % kUsers), "/");
+    FakeProgram& program = programs.emplace_back(connect_as(kNobody - i / 6), "/");
     report(program, 0);
     report(program, 1000);
     EXPECT_EQ(call(program.connection, "GetSlice", {{"path", "no"}}).error, "io.gpuctl.NoSuchSlice");
