@@ -6,7 +6,7 @@ python3 -m bench.corun.table FILE.json...
 import json
 import sys
 
-from . import aims, flep_figures
+from . import aims, flep_figures, regret
 from .configurations import OURS
 
 COLUMNS = ("configuration", "LS p50 us", "LS p99 us", "batch /s", "of alone", "distance")
@@ -130,6 +130,9 @@ def lines(data):
             + [summary_row(cell) for cell in data["cells"]]
         )
     for rows in aims.tables(data["cells"]):
+        yield ""
+        yield from aligned(rows)
+    for rows in regret.tables(data["cells"], data["configurations"]):
         yield ""
         yield from aligned(rows)
     seen = {(cell["ls"], cell["batch"]) for cell in data["cells"]}
