@@ -51,9 +51,6 @@ inline constexpr std::uint32_t kModeShift = 4, kModeMask = 7u << kModeShift;
 constexpr std::uint32_t pack_mode(Mode mode) {
   return static_cast<std::uint32_t>(mode) << kModeShift;
 }
-constexpr bool is_free(std::uint32_t flags) {
-  return (flags & kModeMask) == pack_mode(Mode::free);
-}
 /// Whatever the page says.
 constexpr Mode mode_of(std::uint32_t flags) {
   const std::uint32_t found = (flags & kModeMask) >> kModeShift;

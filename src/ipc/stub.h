@@ -43,7 +43,7 @@ struct alignas(64) Grant {
   std::uint32_t idle;
   /// SMs that only clients of its slice can have: the slice's reserve while it is kept.
   std::uint32_t reserve;
-  std::uint32_t flags;  ///< kMemoryLimited to kSettled, a Mode (mode.h), and a band of priorities (pack_band)
+  std::uint32_t flags;  ///< kMemoryLimited to kHeld, a Mode (mode.h), and a band of priorities (pack_band)
   /// Where its SMs begin, for kernels that can only be confined by number; busy clients are kept apart.
   std::uint32_t first;
   std::uint64_t memory_max;  ///< bytes, if limited: the least limit of its slice and those above, shared by all there
@@ -61,6 +61,15 @@ inline constexpr std::uint32_t kReportWork = 4;
 /// somebody who changes a setting. (But where one reserve is lent and another is kept, SMs in common end when the first
 /// is lent.) So a client may be Stub::settled_ahead_ms ahead of the GPU.
 inline constexpr std::uint32_t kSettled = 8;
+
+/// The client starts nothing new: its launches wait until this is gone, and for kLongestHold at most. What it has on
+/// the GPU goes on to its end. Modes and grants stay as they are.
+inline constexpr std::uint32_t kHeld = 0x80;
+inline constexpr std::chrono::milliseconds kLongestHold{1500};
+/// Whether launches go to the driver as they come.
+constexpr bool starts_freely(std::uint32_t flags) {
+  return (flags & (kModeMask | kHeld)) == pack_mode(Mode::free);
+}
 
 /// Grant::flags: which of the GPU's priority levels the client's streams use: part `rank`, from below and from 0, of
 /// `count` equal parts. Bands of two clients may have different counts. {0, 1}: all levels.
@@ -210,6 +219,7 @@ struct alignas(64) LatencyCounts {
   std::uint32_t requests[kLatencyBuckets];  ///< where there are any, bursts are not shown
   std::uint32_t counted;                    ///< changes after each that counted
   std::uint32_t open;                       ///< 1: a burst went on when the agent last looked
+  std::uint32_t still;  ///< 1: its launches wait (kHeld), and all that it had put on the device is complete
 };
 static_assert(sizeof(LatencyCounts) == 2 * 4 * kLatencyBuckets + 64);
 

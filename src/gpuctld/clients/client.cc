@@ -221,7 +221,8 @@ void Client::go_by(const DaemonOptions& options) {
 
 std::uint32_t Terms::flags() const {
   return ipc::pack_band(band) | ipc::pack_mode(mode) | (memory_max ? ipc::kMemoryLimited : 0) |
-         (alone ? ipc::kAlone : 0) | (reports_work ? ipc::kReportWork : 0) | (settled ? ipc::kSettled : 0);
+         (alone ? ipc::kAlone : 0) | (reports_work ? ipc::kReportWork : 0) | (settled ? ipc::kSettled : 0) |
+         (held ? ipc::kHeld : 0);
 }
 
 void Client::write_terms(std::size_t index, const Terms& terms) {

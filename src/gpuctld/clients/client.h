@@ -70,6 +70,11 @@ class Client {
   /// Whether the client says that a burst of its goes on there.
   bool in_burst(std::size_t slot) const { return ipc::load(ipc::latency_at(*stub_.get(), slot).open) != 0; }
 
+  /// Whether it is held (ipc::kHeld) and says that it has nothing left there.
+  bool is_still(std::size_t slot) const {
+    return slots_[slot].terms.held && ipc::load(ipc::latency_at(*stub_.get(), slot).still) != 0;
+  }
+
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
 

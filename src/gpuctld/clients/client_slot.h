@@ -52,6 +52,7 @@ struct Terms {
   bool settled = false;          ///< ipc::kSettled
   bool alone = false;            ///< ipc::kAlone
   bool reports_work = false;     ///< ipc::kReportWork
+  bool held = false;             ///< ipc::kHeld
   std::uint32_t common_sms = 0;  ///< SMs that it has in common with others; 0: none
   std::uint32_t shared_sms = 0;  ///< SMs of the GPU, each of which it shares (Mode::capacity); 0: whole SMs
 

@@ -129,14 +129,18 @@ void Scheduler::gather_members() {
   for (const Client& client : clients_)
     sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
 
+  std::vector<std::optional<sched::WithTarget>> pauses;
+  for (const sched::LatencyControl& control : controls_) pauses.push_back(control.pauses());
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());  // isolated ones last
   const std::vector<ipc::PriorityBand> bands = this->bands();
   for (auto band = bands.begin(); Client & client : clients_) {
-    const Terms terms{
-        .priority = priority_of(client), .band = *band++, .memory_max = effective_[client.node].memory_max};
+    Terms terms{.priority = priority_of(client), .band = *band++, .memory_max = effective_[client.node].memory_max};
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
-      if (const int device = client.slots()[slot].device; device >= 0)
-        members[static_cast<std::size_t>(device)].push_back({&client, slot, terms});
+      if (const int device = client.slots()[slot].device; device >= 0) {
+        const auto at = static_cast<std::size_t>(device);
+        terms.held = pauses[at] && sched::can_be_paused(nodes_, client.node, *pauses[at], controls_[at].slices());
+        members[at].push_back({&client, slot, terms});
+      }
   }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     add_time_slices(device, members[device]);

@@ -19,6 +19,8 @@ constexpr std::uint64_t kStepNs = 200'000'000;
 /// A program had no work if it has launched nothing for so long, and no burst of its goes on. Programs say both five
 /// times a second.
 constexpr std::uint64_t kQuietNs = 500'000'000;
+/// A program that was held so long ago, and has said since that no burst of its goes on, has nothing left.
+constexpr std::uint64_t kSaysOpenNs = 300'000'000;
 
 std::chrono::nanoseconds time_of(std::uint64_t now_ns) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(now_ns));
@@ -88,6 +90,7 @@ struct Scheduler::DeviceWork {
     const Client* client = nullptr;
     std::uint64_t launches = 0;
     bool works = false, lately = false, now = false;
+    bool still = false;    ///< nothing of it is on the device, and nothing comes while it is held
     bool leaving = false;  ///< it may still be using SMs that it is to leave
   };
   std::vector<Program> programs;
@@ -97,13 +100,15 @@ Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_n
   DeviceWork work;
   each_member(device, [&](const DeviceGrants::Member& member) {
     const Client::Slot& slot = member.client->slots()[member.slot];
+    const bool now = slot.busy() || member.client->in_burst(member.slot);
     const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
     work.programs.push_back(
         {.client = member.client,
          .launches = slot.launches,
-         .works = slot.busy() || lately || member.client->in_burst(member.slot),
+         .works = now || lately,
          .lately = slot.busy() || lately,
-         .now = slot.busy() || member.client->in_burst(member.slot),
+         .now = now,
+         .still = member.client->is_still(member.slot) || (!now && now_ns >= slot.work_ns + kSaysOpenNs),
          .leaving = slot.busy() && slot.terms.in_force != InForce::nothing && slot.may_use() > slot.decided});
   });
   return work;
@@ -124,12 +129,15 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
     if (is_own(program) && share_context(*program.client, *program.client, device))
       own_contexts.insert(program.client->context);
   bool others_work = false, yields_beside = false, yields_by_turns = false;
+  step.can_pause = step.still = true;
   for (const DeviceWork::Program& program : work.programs) {
     if (is_own(program)) {
       step.active |= program.lately;
       continue;
     }
     others_work |= program.works;
+    step.can_pause &= !program.works || sched::can_be_paused(nodes, program.client->node, *self, slices);
+    step.still &= program.still;
     if (sched::yields(nodes, program.client->node, *self, slices)) {
       const bool beside = own_contexts.contains(program.client->context);
       (beside ? yields_beside : yields_by_turns) = true;

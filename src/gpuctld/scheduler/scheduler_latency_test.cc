@@ -155,6 +155,48 @@ TEST_F(Latency, WhatASliceTakesAloneIsLearntBeforeItHasATarget) {
   EXPECT_NE(words(another).find("not known yet: 0 of 30 bursts"), std::string::npos) << words(another);
 }
 
+/// The batch program waits from the next tenth of a second on, with nothing left.
+TEST_F(Latency, WithoutQuietTimesOthersArePausedToSeeWhatASliceTakesAlone) {
+  Scheduler scheduler({gpu(132)}, tree("2x"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  const auto held = [](const FakeProgram& program) {
+    return (ipc::load(program.stub->grant[0].flags) & ipc::kHeld) != 0;
+  };
+  int held_for = 0;
+  for (int tenth = 0; tenth < 300; ++tenth) {
+    const bool waits = held(batch);
+    ipc::store(ipc::latency_at(*batch.stub.get(), 0).still, std::uint32_t{waits});
+    held_for += waits;
+    EXPECT_FALSE(held(ls));
+    EXPECT_TRUE(is_free(batch)) << "no form changes";
+    if (waits) {
+      EXPECT_EQ(words(scheduler).find("others are paused for a moment"), 0u) << words(scheduler);
+    }
+    go_for_a_tenth(scheduler, ls, batch, waits ? 4 : 7);
+  }
+  EXPECT_GT(held_for, 3);
+  EXPECT_LE(held_for, 10);
+  EXPECT_FALSE(held(batch));
+  EXPECT_NE(words(scheduler).find(" (alone 4"), std::string::npos) << words(scheduler);
+
+  Scheduler at_most({gpu(132)}, tree("5ms"));
+  FakeProgram its(at_most, "ls"), beside(at_most, "batch");
+  for (int tenth = 0; tenth < 300; ++tenth) {
+    go_for_a_tenth(at_most, its, beside, 7);
+    EXPECT_FALSE(held(beside));
+  }
+}
+
+/// A library that knows no holds.
+TEST_F(Latency, AProgramThatGoesOnThoughItIsHeldIsNotTakenForStill) {
+  Scheduler scheduler({gpu(132)}, tree("2x"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  go(scheduler, ls, batch, 60, [] { return 7; });
+  EXPECT_NE(words(scheduler).find("0 of 30 bursts seen while nobody else had work, as others went on"),
+            std::string::npos)
+      << words(scheduler);
+}
+
 TEST_F(Latency, WhereProgramsTakeTurnsThoseOfOthersBecomeShorter) {
   Scheduler scheduler({Gpu{0, "Test GPU", "GPU-0", false, 132, 1u << 30}}, tree("5ms"), {}, true);
   FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");

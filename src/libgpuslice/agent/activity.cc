@@ -4,6 +4,7 @@
 
 #include "ipc/stub_map.h"
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/agent/hold.h"
 #include "libgpuslice/base/driver.h"
 #include "libgpuslice/client/client.h"
 
@@ -59,6 +60,7 @@ void Activity::count() {
 
 std::chrono::milliseconds Activity::look() {
   std::chrono::milliseconds next = kUsually;
+  look_at_holds();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[i];
     const std::uint32_t more = count(i);

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "libgpuslice/base/short_lock.h"
 #include "libgpuslice/base/stream_key.h"
@@ -94,6 +95,12 @@ class Burst {
     if (ends) count(end(now_ns));
     lock_.unlock();
     return ends;
+  }
+
+  /// Whether all that was put into its streams is complete, as far as that is known. Where there is no burst it is.
+  template <class Idle>
+  bool idle(Idle idle) {
+    return streams_idle(idle).has_value();
   }
 
   /// What count() of waited() writes is written here too, at no other time.
@@ -186,20 +193,28 @@ class Burst {
   /// Holds the lock, but not while the driver is asked: who launches does not wait for that.
   template <class Idle, class Count>
   [[gnu::noinline]] void end_if_idle(Idle idle, Count counts, std::uint64_t now_ns = 0) {
+    const std::optional<std::uint32_t> number = streams_idle(idle);
+    if (!number) return;
+    const std::lock_guard lock(lock_);
+    if (begun_ns_ != 0 && number_.load(std::memory_order_acquire) == *number) counts(end(now_ns));
+  }
+  /// The number of the list whose streams are idle, all that there are; none: they are not, or it is not known.
+  template <class Idle>
+  std::optional<std::uint32_t> streams_idle(Idle idle) {
     std::array<StreamKey, kMostStreams> streams;
     std::uint32_t count = 0, number = 0;
     const auto there = [&] { return number_.load(std::memory_order_acquire) == number; };
     {
       const std::lock_guard lock(lock_);
-      if (begun_ns_ == 0 || many_) return;
+      number = number_.load(std::memory_order_relaxed);
+      if (begun_ns_ == 0) return number;
+      if (many_) return std::nullopt;
       count = count_.load(std::memory_order_relaxed);
       for (std::size_t i = 0; i < count; ++i) streams[i] = at(i);
-      number = number_.load(std::memory_order_relaxed);
     }
     for (std::size_t i = 0; i < count; ++i)
-      if (!idle(streams[i], there)) return;
-    const std::lock_guard lock(lock_);
-    if (there()) counts(end(now_ns));
+      if (!idle(streams[i], there)) return std::nullopt;
+    return there() ? std::optional(number) : std::nullopt;
   }
 
   // A burst of one stream touches what comes before the second of keys_: one cache line, with what Activity has there.

@@ -140,6 +140,22 @@ TEST(Burst, OfMoreStreamsThanItKnowsEndsWithAllOfThem) {
   EXPECT_EQ(program.synchronize(kA), 1u) << "the next one knows its streams again";
 }
 
+TEST(Burst, SaysWhetherItsStreamsAreIdleAndGoesOn) {
+  Program program;
+  EXPECT_TRUE(program.burst.idle(program.idle()));
+  program.launch(kA);
+  program.launch(kB);
+  EXPECT_FALSE(program.burst.idle(program.idle()));
+  program.busy.erase(stream_key(kA));
+  EXPECT_FALSE(program.burst.idle(program.idle()));
+  program.busy.clear();
+  EXPECT_TRUE(program.burst.idle(program.idle()));
+  EXPECT_TRUE(program.burst.open());
+  for (int i = 0; i <= static_cast<int>(Burst::kMostStreams); ++i) program.launch(stream(i));
+  program.busy.clear();
+  EXPECT_FALSE(program.burst.idle(program.idle())) << "there are streams that it does not know";
+}
+
 TEST(Burst, DoesNotAskAboutStreamsThatAreGone) {
   Program program;
   program.launch(kA);

@@ -143,6 +143,14 @@ class Ask {
   end_slowly(seen, stream);
 }
 
+int current_burst_device() {
+  return device_of_context();
+}
+
+bool burst_idle(int device) {
+  return Activity::get().burst(device).idle(Ask(device));
+}
+
 void burst_stream_destroyed(CUstream stream) {
   Activity& activity = Activity::get();
   const std::unique_lock lock(activity.streams_used());

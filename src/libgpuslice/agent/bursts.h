@@ -58,6 +58,11 @@ class BurstWait {
   std::uint32_t before_ = 0;
 };
 
+/// The device of the current context, whose bursts are measured; -1: there is none.
+int current_burst_device();
+/// Whether nothing that the program had put on the device is outstanding, as far as its burst knows. Asks the driver.
+bool burst_idle(int device);
+
 /// The program destroys a stream, or what a device had is gone.
 void burst_stream_destroyed(CUstream stream);
 void forget_burst(int device);

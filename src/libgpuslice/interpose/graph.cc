@@ -5,6 +5,7 @@
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/agent/hold.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/base/driver.h"
@@ -85,6 +86,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread) {
     return capturing(where) ? call() : counted_launch(exec, call);
   };
   note_work(where);
+  wait_if_held(where);
   const StreamCall in_flight(where);
   return nothrow([&] {
     const int free = Activity::free_device();

@@ -3,6 +3,7 @@
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/agent/hold.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/driver.h"
 #include "libgpuslice/base/launch_words.h"
@@ -37,7 +38,8 @@ namespace {
     return false;
   const gpuctl::ipc::Grant& grant = page->grant[device];
   const std::uint32_t flags = gpuctl::ipc::load(grant.flags);
-  if (!gpuctl::ipc::is_free(flags) || !Activity::leaves_time_slices(grant) || !StreamPriorities::follows(stream, flags))
+  if (!gpuctl::ipc::starts_freely(flags) || !Activity::leaves_time_slices(grant) ||
+      !StreamPriorities::follows(stream, flags))
     return false;
   const RecentKernel* known = Kernels::find_recent(function);
   if (!known) return false;
@@ -167,6 +169,7 @@ bool repeat(CUfunction function, CUstream stream, std::uint64_t blocks, std::uin
   const auto plain = driver().cuLaunchKernel;
   if (!plain) return CUDA_ERROR_NOT_INITIALIZED;
   note_work(stream);
+  wait_if_held(stream);
   const auto in_stream = [&](CUstream where) { return plain(f, gx, gy, gz, bx, by, bz, shared, where, params, extra); };
   if (repeat(f, stream, std::uint64_t{gx} * gy * gz, std::uint64_t{bx} * by * bz, shared, in_stream))
     return CUDA_SUCCESS;
@@ -177,6 +180,7 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                             unsigned shared, CUstream stream, void** params) {
   if (!driver().cuLaunchCooperativeKernel) return CUDA_ERROR_NOT_INITIALIZED;
   note_work(stream);
+  wait_if_held(stream);
   CUlaunchAttribute cooperative{};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
@@ -194,6 +198,7 @@ CUresult launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   CUlaunchConfig c = *config;
   c.hStream = explicit_stream(c.hStream, per_thread);
   note_work(c.hStream);
+  wait_if_held(c.hStream);
   const auto in_stream = [&](CUstream where) {
     CUlaunchConfig there = c;
     there.hStream = where;

@@ -1,6 +1,6 @@
-// What a slice's bursts take alone: learnt from times in which no other program has work on the GPU. Others are not
-// paused for it: what they have queued would go on (docs/design/latency.md). Bursts of a stretch may be slow for a
-// reason that has gone, such as compilation; so the median of several stretches counts. Pure; time is an argument.
+// What a slice's bursts take alone: learnt from times in which no other program has work on the GPU, or in which others
+// are paused (pauses.h). Bursts of a stretch may be slow for a reason that has gone, such as compilation; so the median
+// of several stretches counts. Pure; time is an argument.
 #pragma once
 
 #include <algorithm>

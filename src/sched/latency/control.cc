@@ -44,6 +44,19 @@ CapSM most_of_left(CapSM left, CapSM above) {
   return less(left, CapSM{(above.count + 3) / 4});
 }
 
+/// Whether `node` is directly in the slice above, or is in a peer's subtree, whose target `may` says.
+template <class May>
+bool is_peer(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
+             std::span<const WithTarget> slices, May may) {
+  const std::int32_t above = nodes[to.node].parent;
+  if (std::cmp_equal(node, above)) return true;
+  std::size_t peer = node;
+  while (nodes[peer].parent >= 0 && nodes[peer].parent != above) peer = static_cast<std::size_t>(nodes[peer].parent);
+  if (nodes[peer].parent != above || peer == to.node) return false;
+  const auto its = std::ranges::find_if(slices, [peer](const WithTarget& slice) { return slice.node == peer; });
+  return may(its == slices.end() ? nullptr : &*its);
+}
+
 }  // namespace
 
 void keep_for(std::span<NodeInput> nodes, std::span<const WithTarget> slices) {
@@ -64,13 +77,15 @@ std::vector<CapSM> most_kept(std::span<const NodeInput> all_nodes, std::span<con
 
 bool yields(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
             std::span<const WithTarget> slices) {
-  const std::int32_t above = nodes[to.node].parent;
-  if (std::cmp_equal(node, above)) return true;
-  std::size_t peer = node;
-  while (nodes[peer].parent >= 0 && nodes[peer].parent != above) peer = static_cast<std::size_t>(nodes[peer].parent);
-  if (nodes[peer].parent != above || peer == to.node) return false;
-  const auto its = std::ranges::find_if(slices, [peer](const WithTarget& slice) { return slice.node == peer; });
-  return its == slices.end() || to.stricter_than(*its);
+  return is_peer(nodes, node, to, slices,
+                 [&](const WithTarget* its) { return its == nullptr || to.stricter_than(*its); });
+}
+
+bool can_be_paused(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
+                   std::span<const WithTarget> slices) {
+  return is_peer(nodes, node, to, slices, [&](const WithTarget* its) {
+    return its == nullptr || to.stricter_than(*its) || (its->at_most.count() == 0 && to.at_most.count() == 0);
+  });
 }
 
 std::vector<std::int32_t> raise_levels(std::span<NodeInput> nodes, std::span<const WithTarget> slices) {
@@ -142,15 +157,17 @@ void LatencyControl::saw_alone(const std::string& path, const LatencyHistogram& 
 bool LatencyControl::step(std::span<const NodeInput> nodes, std::span<LatencyStep> steps) {
   const std::vector<WithTarget> slices = this->slices();
   const std::vector<CapSM> most = most_kept(nodes, slices);
+  const bool pauses = this->pauses().has_value();
   bool turned = false, moving = false;
   for (const std::size_t i : by_strictness(slices)) {
     int& kept = steps[i].last[static_cast<std::size_t>(Dial::kept)];
     if (kept != 0) kept = kept_rungs(most[i].count, nodes[0].reserve.count);
-    steps[i].may_turn = !moving;  // one dial at a time, so that it is seen what comes of it
+    // One dial at a time, so that it is seen what comes of it.
+    steps[i].may_turn = !moving && pauses == entries_[i].steer.pauses();
     const bool now = entries_[i].steer.step(steps[i]);
     turned |= now;
     moving |= entries_[i].steer.moving();
-    if (!now) continue;
+    if (!now && !entries_[i].steer.pauses()) continue;
     for (std::size_t other = 0; other < entries_.size(); ++other)
       if (other != i) entries_[other].steer.disturbed(steps[i].now);
   }
@@ -161,6 +178,12 @@ std::vector<WithTarget> LatencyControl::slices() const {
   std::vector<WithTarget> slices;
   for (const Entry& entry : entries_) slices.push_back({entry.node, entry.steer.rungs(), entry.steer.at_most()});
   return slices;
+}
+
+std::optional<WithTarget> LatencyControl::pauses() const {
+  const auto found = std::ranges::find_if(entries_, [](const Entry& entry) { return entry.steer.pauses(); });
+  if (found == entries_.end()) return std::nullopt;
+  return WithTarget{found->node, found->steer.rungs(), found->steer.at_most()};
 }
 
 const Steer* LatencyControl::find(std::string_view path) const {

@@ -50,6 +50,10 @@ std::vector<std::optional<std::chrono::microseconds>> longest_turns(std::span<co
 bool yields(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
             std::span<const WithTarget> slices);
 
+/// Whether `node` can be paused to see what `to` takes alone: it yields, or neither knows yet who is stricter.
+bool can_be_paused(std::span<const NodeInput> nodes, std::size_t node, const WithTarget& to,
+                   std::span<const WithTarget> slices);
+
 /// The slices with a target.
 class LatencyControl {
  public:
@@ -77,6 +81,8 @@ class LatencyControl {
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<WithTarget> slices() const;
+  /// That for which others are paused now.
+  std::optional<WithTarget> pauses() const;
   /// Null: the slice has no target.
   const Steer* find(std::string_view path) const;
 

@@ -31,6 +31,8 @@ constexpr double kAboutAsGood = 1.1;
 constexpr Nanoseconds kLongestSettling = std::chrono::seconds{1};
 /// So long the others' rate is measured at least.
 constexpr Nanoseconds kTellsRate = std::chrono::seconds{2};
+/// Who has had no work for so long shows nothing while others are paused.
+constexpr Nanoseconds kIsAtWork = std::chrono::seconds{1};
 
 int step_of(std::uint32_t device) {
   return static_cast<int>(std::clamp<std::uint32_t>(device / 16, 1, 8));
@@ -108,6 +110,21 @@ void Steer::count_bursts(const LatencyStep& step) {
   long_.add(*step.bursts, late, step.now);
 }
 
+/// True if others were paused until now.
+bool Steer::step_pauses(const LatencyStep& step) {
+  const bool was = pauses_.on();
+  const bool wanted = target_.multiple > 0 && alone_.count() < Alone::kStretch && step.can_pause && !step.quiet &&
+                      active_once_ && !resting_ && step.now - work_ <= kIsAtWork &&
+                      (was || (step.may_turn && phase_ == Phase::holds));
+  const bool counts = pauses_.step({.now = step.now,
+                                    .wanted = wanted,
+                                    .still = step.still,
+                                    .longest = step.bursts->percentile(1).value_or(Nanoseconds{})});
+  if (counts) alone_.add(*step.bursts, step.now);
+  if (was || pauses_.on()) disturbed(step.now);
+  return was;
+}
+
 /// Bursts from before, and what they held up, count no more.
 void Steer::go(const Rungs& rungs, const LatencyStep& step) {
   const Nanoseconds longest = recent_.bursts().percentile(1).value_or(Nanoseconds{});
@@ -126,6 +143,7 @@ void Steer::set(std::size_t dial, int rung, const LatencyStep& step) {
 
 bool Steer::step(const LatencyStep& step) {
   const Rungs rungs_before = rungs();
+  const bool pauses_before = pauses();
   if (step.active) work_ = step.now, active_once_ = true;
   const bool rests = !active_once_ || step.now - work_ > kRests;
   if (std::exchange(resting_, rests) && !rests) disturbed(step.now);
@@ -146,6 +164,10 @@ bool Steer::step(const LatencyStep& step) {
     }
   leaving_ = step.leaving && turned_.count() > 0 && step.now - turned_ < kTurnsAlone;
   if (leaving_) disturbed(step.now);
+  if (step_pauses(step)) {
+    last_ = step.now;
+    return rungs() != rungs_before || pauses() != pauses_before;
+  }
   count_launches(step);
   if (step.quiet)
     alone_.add(*step.bursts, step.now);
@@ -153,7 +175,7 @@ bool Steer::step(const LatencyStep& step) {
     count_bursts(step);
   last_ = step.now;
   if (!resting_ && at_most().count() > 0 && step.now >= settled_) look(step);
-  return rungs() != rungs_before;
+  return rungs() != rungs_before || pauses() != pauses_before;
 }
 
 void Steer::look(const LatencyStep& step) {

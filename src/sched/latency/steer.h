@@ -8,6 +8,8 @@
 // - *Try*: a target that is met has the dial that was turned last tried with less, halfway between where it is and
 //   where it was seen to be too little. A try that misses is undone. Between tries that fail at neighbouring rungs
 //   there is three times as long each time.
+// - *Pause*: a multiple of what the slice takes alone needs to know that. Where there are no quiet times others are
+//   paused for it (pauses.h).
 // - Whatever is decided, it is by enough bursts (evidence.h), and of those that began after the dials were turned and
 //   others had left what they were to leave.
 //
@@ -24,6 +26,7 @@
 #include "base/latency_text.h"
 #include "sched/latency/alone.h"
 #include "sched/latency/evidence.h"
+#include "sched/latency/pauses.h"
 
 namespace gpuctl::sched {
 
@@ -56,6 +59,8 @@ struct LatencyStep {
   bool may_turn = true;      ///< nobody else turns dials now
   Rungs last{};              ///< the last rung of each dial; 0: nothing comes of it now
   bool leaving = false;      ///< others still use what they are to leave
+  bool can_pause = false;    ///< all others that have work can be paused
+  bool still = false;        ///< others are paused and have nothing left on the device
   std::uint64_t others = 0;  ///< who the others are: a number that changes with them
   double launches = 0;       ///< of the others
 };
@@ -79,7 +84,7 @@ class Steer {
   /// `alone`: what is known of it already.
   explicit Steer(LatencyTarget target, const Alone& alone = {}) : target_(target), alone_(alone) {}
 
-  /// True if rungs() changed.
+  /// True if rungs() or pauses() changed.
   bool step(const LatencyStep& step);
   /// Another slice turned its dials: what was seen before is not what comes now.
   void disturbed(Nanoseconds now);
@@ -88,8 +93,11 @@ class Steer {
   /// The target as a time; 0: not known yet.
   Nanoseconds at_most() const;
   Rungs rungs() const { return resting_ ? Rungs{} : rungs_; }
-  /// It turned a dial lately and has not found yet what comes of it.
-  bool moving() const { return phase_ != Phase::holds && !resting_ && last_ - turned_ < kTurnsAlone; }
+  /// It turned a dial lately and has not found yet what comes of it, or has others paused.
+  bool moving() const { return pauses() || (phase_ != Phase::holds && !resting_ && last_ - turned_ < kTurnsAlone); }
+  /// Others are to be paused now.
+  bool pauses() const { return pauses_.on(); }
+  int pauses_in_vain() const { return pauses_.vain(); }
 
   /// Its owner set the target again: what was found out is found out anew.
   void begin_anew(Nanoseconds now);
@@ -134,6 +142,7 @@ class Steer {
     Nanoseconds wait = kFirstWait, again{};  ///< until the next try with less
   };
 
+  bool step_pauses(const LatencyStep& step);
   void count_bursts(const LatencyStep& step);
   void count_launches(const LatencyStep& step);
   void go(const Rungs& rungs, const LatencyStep& step);
@@ -151,6 +160,7 @@ class Steer {
 
   LatencyTarget target_;
   Alone alone_;
+  Pauses pauses_;
   Rungs rungs_{}, before_try_{}, offered_{};
   Phase phase_ = Phase::holds;
   std::size_t dial_ = 0;    ///< that is turned or tried
@@ -182,6 +192,8 @@ struct Said {
   std::uint64_t alone_count = 0;
   std::chrono::nanoseconds alone{};
   double others_part = 0;  ///< 0: not measured
+  bool pauses = false;     ///< others are paused
+  bool in_vain = false;    ///< they were, and went on all the same
 };
 Said said(const Steer& steer);
 

@@ -48,7 +48,8 @@ std::string outcome(const Said& said) {
       return "no bursts lately";
     case State::learning:
       return "what it takes alone is not known yet: " + std::to_string(said.alone_count) + " of " +
-             std::to_string(Alone::kEnough) + " bursts seen while nobody else had work";
+             std::to_string(Alone::kEnough) + " bursts seen while nobody else had work" +
+             (said.in_vain ? ", as others went on when they were to pause" : "");
     case State::few:
       if (said.count == 0) return "no bursts yet beside others; at most " + target_text(said);
       return now + " by " + std::to_string(said.count) + " bursts, " + std::to_string(kTellsMet) + " are needed";
@@ -104,12 +105,17 @@ Said said(const Steer& steer) {
           .best = steer.best(),
           .alone_count = steer.alone().count(),
           .alone = steer.alone().p99(),
-          .others_part = steer.others_part()};
+          .others_part = steer.others_part(),
+          .pauses = steer.pauses(),
+          .in_vain = steer.pauses_in_vain() > 0};
 }
 
 std::string words(const Said& said, std::uint32_t device) {
   const std::string dials = dials_text(said.rungs, device);
   if (said.state == Steer::State::resting) return "no bursts lately; others need not yield";
+  if (said.pauses)
+    return "others are paused for a moment, to see what it takes alone: " + std::to_string(said.alone_count) +
+           (said.alone_count == 1 ? " burst" : " bursts") + " so far";
   std::string text = dials.empty() ? undisturbed(said.state) : dials;
   text += "; " + outcome(said);
   if (said.others_part > 0 && !dials.empty())

@@ -63,6 +63,12 @@ TEST(LatencyWords, NameWhatAMultipleIsOf) {
   EXPECT_EQ(
       words(said, 132),
       "others need not yield; what it takes alone is not known yet: 12 of 30 bursts seen while nobody else had work");
+  said.in_vain = true;
+  EXPECT_EQ(words(said, 132),
+            "others need not yield; what it takes alone is not known yet: 12 of 30 bursts seen while nobody else had "
+            "work, as others went on when they were to pause");
+  said.pauses = true;
+  EXPECT_EQ(words(said, 132), "others are paused for a moment, to see what it takes alone: 12 bursts so far");
   said = {.state = State::met, .target = {.multiple = 2}, .at_most = ms(4), .count = 500, .p99 = ms(3), .alone = ms(2)};
   EXPECT_EQ(words(said, 132), "others need not yield; p99 3 ms of 4 ms (alone 2 ms)");
 }

@@ -70,6 +70,10 @@ struct Beside {
   Rungs last{1, kTurnRungs, 14};
   double now_s = 1000;
   bool quiet = false, active = true;
+  bool can_pause = false;
+  double becomes_still_s = 0.05;  ///< once others are paused; then bursts take `alone`
+  Takes alone{};
+  double paused_s = 0, paused_since_s = -1;
   std::uint64_t others = 1;
   double launches_per_s = 1000;
   std::uint64_t bursts = 0, longer = 0;  ///< since clear()
@@ -90,13 +94,15 @@ struct Beside {
     return set.empty() || set.front().first + delay_s > at_s ? Rungs{} : set.front().second;
   }
 
+  bool still() const { return paused_since_s >= 0 && now_s >= paused_since_s + becomes_still_s; }
+
   /// For so long.
   void go(Steer& steer, double for_s, const Takes& takes, Random& random, Nanoseconds target) {
     for (const double end_s = now_s + for_s; now_s < end_s; now_s += step_s) {
       LatencyHistogram ended;
       double left = per_s * step_s;  // a Poisson process
       while (active && (left -= random.exponential(1)) >= 0) {
-        const double took_ms = takes(effective(now_s), now_s, random);
+        const double took_ms = (still() ? alone : takes)(effective(now_s), now_s, random);
         ended.add(ms(took_ms));
         ++bursts;
         longer += ms(took_ms) > target;
@@ -109,8 +115,12 @@ struct Beside {
                       .last = last,
                       .leaving = says_delay && !set.empty() &&
                                  rung(effective(now_s), Dial::kept) < rung(set.back().second, Dial::kept),
+                      .can_pause = can_pause,
+                      .still = still(),
                       .others = others,
                       .launches = launches_per_s * step_s});
+      paused_since_s = !steer.pauses() ? -1 : paused_since_s < 0 ? now_s : paused_since_s;
+      if (steer.pauses()) paused_s += step_s;
       if (set.empty() || set.back().second != steer.rungs()) {
         changes += !set.empty() && changed;
         set.emplace_back(now_s, steer.rungs());

@@ -108,6 +108,33 @@ class Latency(instance.SystemTest):
         self.assertRightResults(ls.stop())
         self.assertRightResults(batch.stop())
 
+    def test_others_are_paused_to_see_what_it_takes_alone_where_they_are_never_quiet(self):
+        self.begin()
+        batch = self.start_batch()
+        self.gpuctl("set", "ls", "latency=1000x")
+        ls = self.start_ls()
+        self.wait_words(r"0 of 30 bursts seen while nobody else had work")
+        self.wait_words(r"^others are paused for a moment, to see what it takes alone: \d+ bursts? so far$")
+        in_force = self.snapshot()
+        self.assertEqual((in_force.ls_in_force, in_force.batch_in_force), ("nothing", "nothing"))
+        self.wait_words(r"; p99 [\d.]+ \w+ of [\d.]+ \w+ \(alone [\d.]+ \w+\)")
+        done = [client["usage"][0]["launches"] for client in self.clients("batch")]
+        instance.wait_until(
+            lambda: [client["usage"][0]["launches"] for client in self.clients("batch")] > done, "batch to go on"
+        )
+        self.assertRightResults(ls.stop())
+        self.assertRightResults(batch.stop())
+
+    def test_a_daemon_that_dies_while_others_are_paused_holds_up_nobody(self):
+        self.begin()
+        batch = self.start_batch()
+        self.gpuctl("set", "ls", "latency=1000x")
+        ls = self.start_ls()
+        self.wait_words(r"^others are paused for a moment")
+        self.daemon.kill()
+        self.assertRightResults(batch.stop())
+        self.assertRightResults(ls.stop())
+
     def test_it_is_isolated_at_its_next_start_where_shared_it_missed_its_target(self):
         self.begin()
         self.gpuctl("set", "ls", f"latency={NEVER}")
