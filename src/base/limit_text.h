@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -37,6 +38,14 @@ inline std::optional<std::int64_t> parse_size(std::string_view text) {
   // Doubles above 2^63 do not fit. Below it the product of a short decimal and a power of two is exact enough.
   if (!value || *value * factor >= 9.2e18) return std::nullopt;
   return std::llround(*value * factor);
+}
+
+/// The shortest text that parse_size reads as so many bytes: "4G", "1536M", "1000".
+inline std::string size_text(std::int64_t bytes) {
+  constexpr std::string_view kUnits = "KMGT";
+  std::size_t power = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && power < kUnits.size()) bytes /= 1024, ++power;
+  return std::to_string(bytes) + std::string(kUnits.substr(power == 0 ? 0 : power - 1, power == 0 ? 0 : 1));
 }
 
 }  // namespace gpuctl

@@ -19,5 +19,11 @@ TEST(SizeText, BytesAndUnits) {
     EXPECT_EQ(parse_size(text), std::nullopt) << text;
 }
 
+TEST(SizeText, IsReadAsTheSameNumber) {
+  for (const char* text : {"0", "1000", "4K", "1536M", "80G", "1T", "4096T"})
+    EXPECT_EQ(size_text(*parse_size(text)), text);
+  EXPECT_EQ(size_text(5LL << 30 | 1), "5368709121");
+}
+
 }  // namespace
 }  // namespace gpuctl

@@ -16,6 +16,17 @@ namespace gpuctl::daemon {
 
 namespace {
 
+/// Where a key belongs that stands elsewhere.
+std::optional<std::string> place_of(std::string_view key) {
+  const auto among = [&](const auto& rows) {
+    return std::ranges::any_of(rows, [&](const auto& row) { return row.name == key; });
+  };
+  if (among(kDaemonKeys)) return "is a key of section [daemon]";
+  if (among(kLabKeys)) return "is a key of section [lab], for experiments";
+  if (among(kSliceSettings)) return "is a setting of a slice: it belongs into a section such as [slice.\"batch\"]";
+  return std::nullopt;
+}
+
 /// Reads one file into a config that may already hold the values of earlier files.
 class Reader : public slicefile::SliceTables {
  public:
@@ -33,7 +44,7 @@ class Reader : public slicefile::SliceTables {
       else if (key == "device")
         device_array(key, value);
       else
-        problem(key.source(), key.str(), "unknown key; known: daemon, slice, device");
+        problem(key.source(), key.str(), place_of(key.str()).value_or("unknown key; known: daemon, slice, device"));
     }
   }
 
@@ -56,7 +67,9 @@ class Reader : public slicefile::SliceTables {
   void one_key(const std::string& prefix, const auto& keys, const toml::key& key, const toml::node& node) {
     const std::string field = prefix + std::string(key.str());
     const auto known = std::ranges::find(keys, std::string_view(key.str()), &DaemonKey::name);
-    if (known == keys.end()) return problem(key.source(), field, "unknown key; known: " + slicefile::names_of(keys));
+    if (known == keys.end())
+      return problem(key.source(), field,
+                     place_of(key.str()).value_or("unknown key; known: " + slicefile::names_of(keys)));
     DaemonOptions& options = outcome_.config.daemon;
     std::visit([&](auto member) { daemon_value(*known, field, node, options.*member); }, known->member);
   }

@@ -129,6 +129,10 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
             "2:10: slice.\"ls\".policy: unknown; known: share, srt, frs, ffs, dprr, hpf; of papers: fcfs, piv, "
             "sjf, rr, cfs, sim");
   EXPECT_EQ(problem("x = 1\n"), "1:1: x: unknown key; known: daemon, slice, device");
+  EXPECT_EQ(problem("mps = \"leave\"\n"), "1:1: mps: is a key of section [daemon]");
+  EXPECT_EQ(problem("[lab]\nmps = \"leave\"\n"), "2:1: lab.mps: is a key of section [daemon]");
+  EXPECT_EQ(problem("[daemon]\nweight = 5\n"),
+            "2:1: daemon.weight: is a setting of a slice: it belongs into a section such as [slice.\"batch\"]");
   EXPECT_EQ(problem("slice = 3\n"), "1:9: slice: must be a table: [slice]");
   EXPECT_EQ(problem("[[device]]\n").substr(0, 4), "1:1:");
   EXPECT_EQ(problem("[daemon]\nsocket_mode = \"0999\"\n").substr(0, 5), "2:15:");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/limit_text.h"
 #include "gpuctld/protocol/convert.h"
 
 namespace gpuctl::daemon {
@@ -12,7 +13,8 @@ std::string value_text(const SliceSetting& setting, const ipc::SliceSettings& se
   if (setting.lifted != nullptr && settings.*setting.lifted) return "none";
   if (setting.text != nullptr) return (settings.*setting.text).value_or("");
   const auto& number = settings.*setting.number;
-  return number ? std::to_string(*number) : "";
+  if (!number) return "";
+  return setting.kind == SettingKind::bytes ? size_text(*number) : std::to_string(*number);
 }
 
 std::string default_text(const SliceSetting& setting) {
@@ -44,6 +46,10 @@ std::string who(const ipc::Event& event) {
 
 std::string who_in_slice(const ipc::Event& event) {
   return who(event, ", slice " + event.slice);
+}
+
+std::string user_words(std::uint32_t uid) {
+  return uid == 0 ? "root" : "user " + std::to_string(uid);
 }
 
 std::string counts_text(const std::vector<ipc::ClientUsage>& usage) {

@@ -1,6 +1,7 @@
 // What can happen (ipc::Event), and how the log and the journal say it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,8 @@ std::vector<std::pair<std::string_view, std::string>> journal_fields(const ipc::
 /// "process 4711 (./server)", "process 4711 (./server, slice ls)"
 std::string who(const ipc::Event& event);
 std::string who_in_slice(const ipc::Event& event);
+/// Who did it: "root", "user 1000". Names of others are not looked up: that may take long, and callers know them.
+std::string user_words(std::uint32_t uid);
 /// What a program has counted: "launches 120, evictions 3".
 std::string counts_text(const std::vector<ipc::ClientUsage>& usage);
 /// "max none -> 40, weight 100 -> 50"; of a new slice (null) what is not the default: "max 40".

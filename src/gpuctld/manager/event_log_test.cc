@@ -148,6 +148,14 @@ TEST(EventKinds, SayWhatChangedAndOfANewSliceWhatIsNotTheDefault) {
   after.weight = 50;
   EXPECT_EQ(change_text(nullptr, after), "max 40, weight 50");
   EXPECT_EQ(change_text(&before, after), "max none -> 40, weight 100 -> 50");
+  after = before;
+  after.memory_max = 3ull << 29;
+  EXPECT_EQ(change_text(&before, after), "memory_max none -> 1536M");
+}
+
+TEST(EventKinds, SayWhoDidIt) {
+  EXPECT_EQ(user_words(0), "root");
+  EXPECT_EQ(user_words(1000), "user 1000");
 }
 
 TEST(EventKinds, CountsOfAProgramThatCountsTooMuchStayNumbers) {

@@ -319,7 +319,7 @@ Answer Manager::move(Session& session, ipc::Fields& fields) {
 }
 
 void Manager::move_client(Client& client, const std::string& slice, std::uint32_t by_uid) {
-  const std::string from = client.slice(), by = " by user " + std::to_string(by_uid);
+  const std::string from = client.slice(), by = " by " + user_words(by_uid);
   scheduler_.move(client, slice, now_ns());
   kept_.note_moved(client.identity().process(), slice, now_ns());
   ipc::Event left = event_of("moved", client, "to " + slice + by),

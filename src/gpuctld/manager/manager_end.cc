@@ -45,7 +45,7 @@ Answer Manager::kill(Session& session, ipc::Fields& fields) {
                               " programs ended already, as many as one user may at a time");
   std::vector<Ends::Program> programs;
   for (const auto& member : members) {
-    const std::string how = "by user " + std::to_string(who.uid) + " with " + signal_name(order.signal);
+    const std::string how = "by " + user_words(who.uid) + " with " + signal_name(order.signal);
     const ipc::Event killed = event_of("killed", member->client, how);
     happened(killed, who_in_slice(killed) + " is ended " + how, who.uid);
     programs.push_back(*attached_.program_of(member->client));

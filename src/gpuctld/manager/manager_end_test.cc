@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/testing/fake_mps_control.h"
 #include "gpuctld/testing/manager_fixture.h"
 #include "gpuctld/testing/pinned.h"
@@ -102,7 +103,7 @@ TEST_F(ManagerEndTest, WhoStaysIsKilledAndTheDaemonAnswersMeanwhile) {
   auto asking = connect();
   ASSERT_TRUE(asking.send({.method = "io.gpuctl.Kill", .parameters = {{"pid", pid}, {"timeout_ms", 300}}}));
   ASSERT_TRUE(asking.send({.method = "io.gpuctl.ListSlices"}));
-  EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+  EXPECT_TRUE(eventually([&] { return logged("is ended by " + user_words(::geteuid())) == 1; }));
   EXPECT_EQ(slice("batch").at("clients"), 1);  // answered on another connection while this one waits
   const auto killed = asking.receive();
   ASSERT_TRUE(killed) << killed.error().message;
@@ -117,7 +118,7 @@ TEST_F(ManagerEndTest, WhoAsksAndGoesLeavesTheOrderBehind) {
   {
     auto asking = connect();
     ASSERT_TRUE(asking.send({.method = "io.gpuctl.Kill", .parameters = {{"pid", pid}, {"timeout_ms", 100}}}));
-    EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+    EXPECT_TRUE(eventually([&] { return logged("is ended by " + user_words(::geteuid())) == 1; }));
   }
   EXPECT_EQ(signal_of(pid), SIGKILL);
   EXPECT_EQ(call("GetStatus").error, "");
@@ -135,12 +136,12 @@ TEST_F(ManagerEndTest, AProgramIsEndedOnceHoweverManyWantIt) {
   };
   auto first = connect();
   ASSERT_TRUE(order(first, 60000));
-  EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+  EXPECT_TRUE(eventually([&] { return logged("is ended by " + user_words(::geteuid())) == 1; }));
   const auto before = descriptors();
   for (int i = 0; i < 50; ++i) {
     auto asking = connect();
     ASSERT_TRUE(order(asking, 60000));
-    EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 2 + i; }));
+    EXPECT_TRUE(eventually([&] { return logged("is ended by " + user_words(::geteuid())) == 2 + i; }));
   }
   EXPECT_TRUE(eventually([&] { return descriptors() <= before; })) << "who has gone leaves nothing behind";
   auto second = connect();
@@ -158,7 +159,7 @@ TEST_F(ManagerEndTest, StoppingTheDaemonDoesNotWaitForAnEnd) {
   const pid_t pid = program("batch", true);
   auto asking = connect();
   ASSERT_TRUE(asking.send({.method = "io.gpuctl.Kill", .parameters = {{"pid", pid}, {"timeout_ms", 60000}}}));
-  EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+  EXPECT_TRUE(eventually([&] { return logged("is ended by " + user_words(::geteuid())) == 1; }));
   stop();
 }
 
@@ -269,7 +270,7 @@ TEST_F(KilledWhileEvictedTest, SoItMayIfItIsEndedAndMindsOnlySigkill) {
 TEST_F(KilledWhileEvictedTest, ASignalThatItMindsNotLeavesItsGrantAlone) {
   auto asking = connect();
   ASSERT_TRUE(asking.send({.method = "io.gpuctl.Kill", .parameters = {{"pid", evicted_}, {"timeout_ms", 60000}}}));
-  EXPECT_TRUE(eventually([&] { return logged("is ended by user") == 1; }));
+  EXPECT_TRUE(eventually([&] { return logged("is ended by " + user_words(::geteuid())) == 1; }));
   EXPECT_EQ(slice("batch").at("clients"), 1);
   EXPECT_EQ(capsm(), 0u);
 }

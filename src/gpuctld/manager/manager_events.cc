@@ -69,7 +69,7 @@ ipc::Event Manager::event_of(const char* kind, const Client& client, std::string
 }
 
 void Manager::tell_changes(const sched::Slices& before, std::optional<std::uint32_t> by) {
-  const std::string whose = by ? "user " + std::to_string(*by) : "the configuration";
+  const std::string whose = by ? user_words(*by) : "the configuration";
   const auto tell = [&](const char* kind, const std::string& path, std::string text) {
     const std::string line = "slice " + path + " is " + kind + " by " + whose + (text.empty() ? "" : ": ") + text;
     happened({.kind = kind, .slice = path, .uid = by, .command = {}, .text = std::move(text)}, line);
@@ -101,9 +101,8 @@ void Manager::tell_refused(Session& session, const ipc::Call& call, const ipc::R
   for (const char* const name : {"path", "slice"})
     if (const auto* value = call.parameters.if_contains(name); value != nullptr && value->is_string())
       event.slice = one_line(ipc::to_utf8(std::string(value->get_string()).substr(0, kMostPath)));
-  const std::string line = "user " + std::to_string(session.peer().uid) + ", process " +
-                           std::to_string(session.peer().pid) + ", was refused " + event.text +
-                           (event.slice.empty() ? "" : " (slice " + event.slice + ")");
+  const std::string line = user_words(session.peer().uid) + ", process " + std::to_string(session.peer().pid) +
+                           ", was refused " + event.text + (event.slice.empty() ? "" : " (slice " + event.slice + ")");
   happened(std::move(event), line);
 }
 

@@ -73,8 +73,7 @@ TEST_F(EventsTest, SlicesAreCreatedChangedAndDeletedByWhom) {
   EXPECT_EQ(words(all({{"slice", "batch/a"}})), (std::vector<std::string>{"created batch/a", "deleted batch/a"}));
   EXPECT_EQ(words(all({{"after", events[2].number}})), (std::vector<std::string>{"deleted batch/a"}));
   EXPECT_EQ(call("Events", {{"slice", "never"}}).error, "io.gpuctl.NoSuchSlice");
-  EXPECT_EQ(
-      logged("slice batch is changed by user " + std::to_string(::geteuid()) + ": max 40 -> none, weight 50 -> 60"), 1);
+  EXPECT_EQ(logged("slice batch is changed by " + user_words(::geteuid()) + ": max 40 -> none, weight 50 -> 60"), 1);
 }
 
 TEST_F(EventsTest, WhatApplySlicesDoesIsToldAndADryRunIsNot) {
@@ -221,7 +220,7 @@ TEST_F(EventsTest, WhatTheJournalTakesIsNotInTheLogToo) {
   create("x", json::object());
   boost::asio::post(context_, [&] { takes = false; });
   create("y", json::object());
-  EXPECT_EQ(taken, std::vector<std::string>{"created: slice x is created by user " + std::to_string(::geteuid())});
+  EXPECT_EQ(taken, std::vector<std::string>{"created: slice x is created by " + user_words(::geteuid())});
   EXPECT_EQ(logged("slice x is created"), 0);
   EXPECT_EQ(logged("slice y is created"), 1);
 }

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/testing/manager_fixture.h"
 
 namespace gpuctl::daemon {
@@ -48,7 +49,7 @@ TEST_F(MoveTest, AProgramHasAtOnceWhatItsNewSliceHas) {
   EXPECT_EQ(slice("small").at("clients"), 0);
   EXPECT_EQ(slice("large").at("clients"), 1);
   EXPECT_EQ(call("DeleteSlice", {{"path", "small"}}).error, "");
-  EXPECT_EQ(logged("is moved from slice small to slice large by user " + std::to_string(::geteuid())), 1);
+  EXPECT_EQ(logged("is moved from slice small to slice large by " + user_words(::geteuid())), 1);
   const auto events = call("Events").parameters.at("events").as_array();
   EXPECT_EQ(events.at(2).at("slice"), "small") << json::serialize(events);
   EXPECT_EQ(events.at(3).at("kind"), "moved");

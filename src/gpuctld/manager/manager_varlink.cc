@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/limit_text.h"
 #include "gpuctld/budgets/monitor_pace.h"
 #include "gpuctld/clients/kept_to_earlier.h"
 #include "gpuctld/clock.h"
@@ -272,8 +273,8 @@ std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tre
     lines.push_back("max " + std::to_string(slice->max.count) + " limits nothing: no GPU here has more than " +
                     std::to_string(sms) + " SMs");
   if (slice->memory_max && *slice->memory_max > memory)
-    lines.push_back("memory_max " + std::to_string(*slice->memory_max) + " limits nothing: no GPU here has more than " +
-                    std::to_string(memory) + " bytes");
+    lines.push_back("memory_max " + size_text(static_cast<std::int64_t>(*slice->memory_max)) +
+                    " limits nothing: no GPU here has more than " + size_text(static_cast<std::int64_t>(memory)));
   return lines;
 }
 

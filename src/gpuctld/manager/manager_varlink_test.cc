@@ -48,7 +48,7 @@ TEST_F(ManagerTest, LimitsThatNoGpuReachesAreNoted) {
   EXPECT_EQ(made.error, "");
   EXPECT_EQ(json::serialize(made.parameters.at("notes")),
             R"(["max 500 limits nothing: no GPU here has more than 132 SMs",)"
-            R"("memory_max 1099511627776 limits nothing: no GPU here has more than 1073741824 bytes"])");
+            R"("memory_max 1T limits nothing: no GPU here has more than 1G"])");
   const auto set = call("SetSlice", {{"path", "x"}, {"settings", {{"max", 132}, {"memory_max", 1 << 30}}}});
   EXPECT_FALSE(set.parameters.contains("notes"));
 }

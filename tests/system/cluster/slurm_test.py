@@ -172,7 +172,7 @@ class Options(slurm.SlurmTest):
         job = self.submit("-w", "n1", lines=[f"srun --gpu-sms=2 {task}", "echo end", "sleep 600"])
         instance.wait_until(lambda: "end\n" in self.output_of(job), "the step to end", told=self.said)
         self.assertRegex(
-            self.daemons["n1"].err(), rf"process \d+ \(.*, slice slurm/job-{job}\) is ended by user 0 with SIGTERM"
+            self.daemons["n1"].err(), rf"process \d+ \(.*, slice slurm/job-{job}\) is ended by root with SIGTERM"
         )
 
 

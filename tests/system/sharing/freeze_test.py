@@ -111,7 +111,7 @@ class Freeze(instance.SystemTest):
         instance.wait_until(lambda: self.usage("large", shell.pid), "it to come back where it was moved to")
         self.gpuctl("move", shell.pid, "small")
         self.wait_for("small", shell, "holding", lambda sms: sms == 2)
-        self.assertRegex(self.gpuctl("events", "small").stdout, rf"moved +small +{shell.pid} .*: from large by user 0")
+        self.assertRegex(self.gpuctl("events", "small").stdout, rf"moved +small +{shell.pid} .*: from large by root")
         shell.finish(0)
 
 
