@@ -184,9 +184,10 @@ std::vector<Finding> judge(const MachineSeen& seen) {
 }
 
 std::vector<Finding> judge(const ProgramSeen& seen) {
-  const std::string name = "process " + std::to_string(seen.pid);
+  std::string name = "process " + std::to_string(seen.pid);
   if (!seen.alive) return {{error, "program", name + " does not run", ""}};
   if (!seen.no_daemon.empty()) return {{error, "daemon", seen.no_daemon, ""}};
+  if (seen.user != 0 && seen.user != seen.pid) name = "process " + std::to_string(seen.user) + ", below " + name + ",";
   if (!seen.client) {
     if (!seen.uses_cuda) return {{note, "program", name + " does not use CUDA, and is in no slice", ""}};
     if (seen.has_library)

@@ -63,8 +63,9 @@ std::vector<Finding> judge(const MachineSeen& seen);
 /// What was seen of one program.
 struct ProgramSeen {
   std::int64_t pid = 0;
+  std::int64_t user = 0;  ///< the process that uses CUDA: it, or one below it; 0: it
   bool alive = false;
-  bool uses_cuda = false;  ///< it, or a program below it
+  bool uses_cuda = false;
   bool has_library = false;
   std::string obstacle;  ///< why nothing can be preloaded into it; "": nothing is known
   std::optional<ipc::Client> client;

@@ -148,6 +148,8 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
   seen.obstacle = "it is linked statically";
   EXPECT_EQ(the_one(judge(seen)).what,
             "process 7 uses CUDA without gpuctl's library, so NOTHING LIMITS IT: it is linked statically");
+  seen.user = 9;
+  EXPECT_TRUE(the_one(judge(seen)).what.starts_with("process 9, below process 7, uses CUDA without")) << "a child";
   seen.has_library = true;
   EXPECT_NE(the_one(judge(seen)).what.find("NOTHING LIMITS IT"), std::string::npos);
   seen.client.emplace();
@@ -159,6 +161,7 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
   const std::vector<Finding> findings = judge(seen);
   ASSERT_EQ(findings.size(), 4u);
   EXPECT_EQ(worst(findings), good);
+  EXPECT_EQ(findings[0].what, "process 9, below process 7, is in slice batch");
   EXPECT_EQ(findings[1].what, "on GPU 0: mode workers, 40 SMs of its own now");
   EXPECT_EQ(findings[2].what, "on GPU 1: mode free, all SMs, as without gpuctl");
   EXPECT_EQ(findings[3].what, "on GPU 2: mode common, 96 SMs in common with others");

@@ -161,6 +161,7 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   const CudaUse use = cuda_use(static_cast<pid_t>(pid), library ? *library : "");
   seen.uses_cuda = use.managed != 0 || use.unmanaged != 0;
   seen.has_library = use.unmanaged == 0 && use.managed != 0;
+  seen.user = use.unmanaged != 0 ? use.unmanaged : use.managed;
   if (use.unmanaged != 0) seen.obstacle = preload_obstacle("/proc/" + std::to_string(use.unmanaged) + "/exe");
   const auto reply = ask(context, "ListClients");
   if (!reply) {
@@ -176,7 +177,9 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   auto found = std::ranges::find(*clients, pid, &ipc::Client::pid);
   // A shell or the like, whose child is the program.
   if (found == clients->end()) found = std::ranges::find(*clients, use.managed, &ipc::Client::pid);
-  if (found != clients->end()) seen.client = *found;
+  if (found == clients->end()) return seen;
+  seen.client = *found;
+  seen.user = found->pid;
   return seen;
 }
 
