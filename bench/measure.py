@@ -17,7 +17,6 @@ import time
 from .lab.lab import Lab
 from .lab.time_limit import OutOfTime, time_limit
 from .papers import (
-    capsm,
     effisha_figures,
     evictions,
     factors,
@@ -29,7 +28,6 @@ from .papers import (
     turnarounds,
 )
 from .steps import (
-    capacity,
     cpu_bound,
     handover,
     issue_slots,
@@ -77,14 +75,11 @@ STEPS = {
     "flep": (flep_figures.step_flep, 540),
     "reorder": (flep_figures.step_reorder, 300),
     "smguard": (smguard.step_smguard, 540),
-    "smguard10": (capsm.step_smguard_10, 540),
     "smguard17": (turnarounds.step_smguard_17, 400),
     "remapping": (remapping.step_remapping, 540),
     "slots": (issue_slots.step_slots, 300),
     "occupancy": (occupancy.step_occupancy, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
-    "capacity": (capacity.step_capacity, 240),
-    "halves": (capacity.step_halves, 500),
     "simpairs": (sim_pairs.step_sim_pairs, 1000),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

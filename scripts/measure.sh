@@ -17,16 +17,13 @@
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
 #   reorder      FLEP's triplets, the shortest first without preemption; some two minutes
 #   smguard      SMGuard's pairs, beside MPS; up to nine minutes
-#   smguard10    SMGuard's pairs with a reserve of a part of each SM and of whole SMs; up to nine minutes
 #   smguard17    wall time of whole programs with rewritten kernels, and without gpuctl; some three minutes
 #   remapping    SMGuard's kernels that lose SMs while they run; some three minutes
 #   frs          FRS's applications under all of its policies; up to nine minutes
 #   occupancy    registers, threads and shared memory of an SM in use, by kernel (SiM, SMGuard); a minute or two
 #   slots        issue slots in use, by kernel (SiM); with --no-mps; needs Nsight Compute; a minute
 #   sidebyside   pairs of kernels under sim (docs/policies.md)
-#   capacity     SiM's kernels alone with parts of each SM and with some SMs; two minutes
-#   halves       SiM's pairs, each with half of each SM and with half of the SMs; some five minutes
-#   simpairs     SiM's pairs under sim, by capacity, beside MPS; three rounds, more than ten minutes
+#   simpairs     SiM's pairs under sim, beside MPS; three rounds, more than ten minutes
 #   cpubound     loops that are bound by their CPU, of C++, PyTorch, JAX and CuPy, as far as Python has these: what a
 #                slice costs them, sixty rounds by turns, all variants of a program on the same processors, for
 #                --seconds in all (240 or more is good); also with --no-mps.

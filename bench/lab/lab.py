@@ -21,7 +21,6 @@ KERNELS = ("vectorAdd", "matrixMul", "reduction", "histogram", "work")
 PREEMPTIBLE = "daemon.always_preemptible = true\n"
 ALWAYS_REWRITTEN = PREEMPTIBLE + "lab.latency_target_us = 1\n"  # short kernels too
 LEAVES_MPS = 'daemon.mps = "leave"\n'  # the lab starts it, or there is to be none
-BY_CAPACITY = 'lab.placement = "capacity"\n'
 PROGRAM_LIMIT_S = 120
 
 

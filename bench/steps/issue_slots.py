@@ -9,7 +9,7 @@ import collections
 import csv
 
 from ..lab.lab import toolkit_program
-from .capacity import KERNELS, LOW
+from .sim_pairs import KERNELS, LOW
 
 PAPER = {  # Table 3: ms, ISU in percent
     "binomialOptions": (5.476, 73.6),

@@ -17,7 +17,7 @@ import time
 from ..lab.lab import ALWAYS_REWRITTEN
 from ..lab.modes import gpus
 from ..lab.recording import Recording
-from .capacity import KERNELS as SIM
+from .sim_pairs import KERNELS as SIM
 
 WARP_THREADS, WARP_REGISTERS_UNIT = 32, 256
 SIDES = (512, 1024, 2048, 4096, 8192)  # of matrixMul's square matrices

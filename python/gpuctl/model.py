@@ -109,7 +109,6 @@ class ClientUsage:
     memory: int = 0
     in_force: str = ""
     mode: str = ""
-    shared_sms: int = 0
     common_sms: int = 0
     sms_told: int = 0
     mps_sms: int = 0

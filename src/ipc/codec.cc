@@ -27,7 +27,7 @@ BOOST_DESCRIBE_STRUCT(MeasuredIsolation, (), (program, isolation, bursts, p99_us
 BOOST_DESCRIBE_STRUCT(Advice, (), (isolation, why, in_force, measured))
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
-  evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, shared_sms, common_sms,
+  evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, common_sms,
   sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
   latency_us_log2, evict_us_log2, latency))
 BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, isolated, usage))

@@ -26,13 +26,9 @@ enum class Mode : std::uint32_t {
   /// All SMs are in common for now, since no reserve is kept: kernels that cannot be rewritten run anywhere, the others
   /// as workers. It needs no grant; there may be more programs than SMs.
   lent,
-  /// As `workers`, but these share each SM with those of other clients: the grant is so many SMs in capacity
-  /// (ptx/persistent_abi.h, "Places"). It holds for launches that follow.
-  capacity,
 };
 
-inline constexpr std::array<std::string_view, 7> kModeNames = {"workers", "free", "turns",   "part",
-                                                               "common",  "lent", "capacity"};
+inline constexpr std::array<std::string_view, 6> kModeNames = {"workers", "free", "turns", "part", "common", "lent"};
 constexpr std::string_view name_of(Mode mode) {
   return kModeNames[static_cast<std::size_t>(mode)];
 }

@@ -191,27 +191,6 @@ constexpr std::uint64_t kernel_hash(std::string_view module, std::string_view na
 
 inline constexpr std::uint32_t kMostSettledAheadMs = 1000;
 
-/// What a worker of a rewritten kernel takes of an SM, with one size of blocks.
-struct WorkerNeeds {
-  std::uint16_t threads;
-  std::uint16_t registers;  ///< of a thread
-  std::uint16_t per_sm;     ///< workers that one SM holds, as the driver says
-  std::uint16_t reserved;
-  std::uint32_t shared;  ///< bytes of shared memory, static and dynamic
-  bool operator==(const WorkerNeeds&) const = default;
-};
-static_assert(sizeof(WorkerNeeds) == 12);
-inline constexpr std::uint32_t kMostNeeds = 15;
-
-/// client -> daemon, one per device: what the workers of its outstanding launches take. It is kept up to date while its
-/// kernels share each SM (Mode::capacity). Consistent if `version` is even and did not change.
-struct alignas(64) Needs {
-  std::uint32_t version;
-  std::uint32_t count;  ///< entries in use; 0: not known, as launches in original form are
-  WorkerNeeds kinds[kMostNeeds];
-};
-static_assert(sizeof(Needs) == 192);
-
 /// client -> daemon, one per device: how long bursts took (libgpuslice/agent/burst.h), and requests that the program
 /// names. Counters only grow, and wrap.
 struct alignas(64) LatencyCounts {
@@ -255,10 +234,8 @@ struct Stub {
 };
 static_assert(sizeof(Stub) == 64 + 64 * kMaxDevices + 256 * kMaxDevices + 64 * kMaxDevices + 2 * 4 * kMaxDevices);
 
-inline constexpr std::size_t kNeedsOffset = 8192;  ///< Needs[kMaxDevices]
-static_assert(sizeof(Stub) <= kNeedsOffset);
 inline constexpr std::size_t kRecordsOffset = 12288;  ///< where Record[kRecords] begins
-static_assert(kNeedsOffset + kMaxDevices * sizeof(Needs) <= kRecordsOffset);
+static_assert(sizeof(Stub) <= kRecordsOffset);
 inline constexpr std::uint32_t kRecords = 256;
 inline constexpr std::size_t kLatencyOffset =
     kRecordsOffset + kRecords * sizeof(Record);  ///< LatencyCounts[kMaxDevices]

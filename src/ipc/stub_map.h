@@ -88,11 +88,6 @@ inline Record& record_at(Stub& stub, std::uint32_t number) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<std::byte*>(&stub) + kRecordsOffset)[number % kRecords];
 }
 
-/// What the workers take on a device, which is below kMaxDevices.
-inline Needs& needs_at(Stub& stub, std::size_t device) noexcept {
-  return reinterpret_cast<Needs*>(reinterpret_cast<std::byte*>(&stub) + kNeedsOffset)[device];
-}
-
 /// The latencies of a device, which is below kMaxDevices.
 inline LatencyCounts& latency_at(Stub& stub, std::size_t device) noexcept {
   return reinterpret_cast<LatencyCounts*>(reinterpret_cast<std::byte*>(&stub) + kLatencyOffset)[device];

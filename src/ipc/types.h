@@ -108,7 +108,6 @@ struct ClientUsage {
   std::int64_t memory = 0;               ///< bytes
   std::string in_force = "nothing";      ///< why its kernels must be able to give SMs back
   std::string mode = "free";             ///< how its kernels run (ipc/mode.h)
-  std::int64_t shared_sms = 0;           ///< its kernels share each of so many SMs; 0: they have SMs of their own
   std::int64_t common_sms = 0;           ///< SMs of its original kernels, in common with other programs; 0: none
   std::int64_t sms_told = 0;             ///< how many SMs the program is told of; 0: all, or it has not asked
   std::int64_t mps_sms = 0;              ///< to so many SMs MPS keeps the program until it ends; 0: it does not

@@ -19,16 +19,6 @@
 // wherever there is room, so some workers of a grid leave at once, and the runtime starts as many more. The range of
 // one stream can be narrower than the range of its client.
 //
-// Places (LaunchArgs::flags from kSmsShift on). A launch can share each SM with other kernels instead of having whole
-// ones. A grant of n SMs is an amount then, SMGuard's CapSM: n times as many workers as one SM holds, on whichever SMs.
-// Each worker takes a place when it starts, which stands for the number of its SM in all that is said above. The
-// workers on an SM have ranks in the order in which they come, from 0 on: `here` says the rank. Workers of the same
-// rank are counted over all SMs, in `ranked`. The place is rank times the number of SMs, plus the number of workers of
-// that rank that were there before, divided by the workers that one SM holds. So a grant is spread evenly over all SMs,
-// those of the greatest rank leave first, and where an SM more or less has one more, any SM can have it. Two workers of
-// an SM can have the same rank after others have left; then fewer may stay than are allowed, and the runtime adds some.
-// A holder that wakes takes a new place. A range begins at 0 for such a launch, whatever its limit.
-//
 // Eager claims (kEager, for short block-tasks). To look first and claim afterwards takes two round trips to memory. For
 // kernels with chunks of 15 us, this is a tenth of their time. An eager leader sends both requests at once. Nearly all
 // of its claims are quick: a claim of `chunk` numbers needs no further decision if it begins below `quick_below`,
@@ -87,10 +77,6 @@
 
 namespace gpuctl::ptx {
 
-/// Workers of greater ranks have the last of these.
-inline constexpr std::uint32_t kRanks = 24;
-inline constexpr std::uint32_t kLastRank = kRanks - 1;
-
 /// In device memory, 128-byte aligned. Only workers write the fields after the host has zeroed them.
 struct DeviceSlot {
   std::uint32_t next;    ///< first unclaimed number, less `given`; ends at total or above, or at kClosed or above
@@ -105,10 +91,10 @@ struct DeviceSlot {
   std::uint32_t reserved2;
   std::uint32_t left;  ///< workers that left, for any reason
   std::uint32_t reserved3;
-  std::uint32_t posted;          ///< %globaltimer_lo, with bit 0 set, of the latest post to the HostSlot; 0 = none yet
-  std::uint32_t task_ns;         ///< duration of one block-task, of the latest chunk measured; 0 = none yet
-  std::uint32_t ranked[kRanks];  ///< where SMs are shared: workers that may claim, by rank
-  std::uint8_t here[kMaxSms];    ///< workers that may claim, by SM
+  std::uint32_t posted;   ///< %globaltimer_lo, with bit 0 set, of the latest post to the HostSlot; 0 = none yet
+  std::uint32_t task_ns;  ///< duration of one block-task, of the latest chunk measured; 0 = none yet
+  std::uint32_t reserved4[24];
+  std::uint8_t here[kMaxSms];  ///< workers that may claim, by SM
 };
 static_assert(sizeof(DeviceSlot) == 512 && offsetof(DeviceSlot, here) == 256);
 
@@ -162,7 +148,7 @@ struct LaunchArgs {
   /// Worker w of the in-stream grid has this many block-tasks without a claim, from w * first on; 0: none.
   std::uint32_t first;
   std::uint32_t given;       ///< first * workers
-  std::uint32_t flags;       ///< kAgentGrid, kEager; from kSmsShift on, the GPU's SMs if the launch shares them, else 0
+  std::uint32_t flags;       ///< kAgentGrid, kEager
   std::uint32_t limit;       ///< index of this stream's limit in Polled::limits
   std::uint32_t range;       ///< the SMs that may be used until the first poll (pack_range)
   Divisor by_grid_x;         ///< used where the kernel reads the block index in two dimensions
@@ -172,27 +158,13 @@ struct LaunchArgs {
   std::uint32_t index_mask;  ///< index_mask()
   /// -grid_x. It lies beside index_mask so that one load fetches both; the sign saves a negation in the remainder.
   std::uint32_t minus_grid_x;
-  Divisor by_per_sm;  ///< workers that one SM holds; used where the launch shares SMs
 };
-static_assert(sizeof(LaunchArgs) == 120 && alignof(LaunchArgs) == 8);
+static_assert(sizeof(LaunchArgs) == 112 && alignof(LaunchArgs) == 8);
 
 /// LaunchArgs::flags: this grid was launched by the agent, not in the program's stream.
 inline constexpr std::uint32_t kAgentGrid = 1;
 /// LaunchArgs::flags: leaders claim before they have looked at the range.
 inline constexpr std::uint32_t kEager = 2;
-inline constexpr std::uint32_t kSmsShift = 16;
-
-/// SharedWords::started_on: the SM in the lowest byte. Where the launch shares SMs, kHasPlace, the rank from kRankShift
-/// on, and the place from kPlaceShift on.
-inline constexpr std::uint32_t kHasPlace = 0x80000000;
-inline constexpr std::uint32_t kRankShift = 8, kRankBits = 8;
-inline constexpr std::uint32_t kPlaceShift = 16, kPlaceBits = 15;
-inline constexpr std::uint32_t kSmBits = 0xff;
-
-/// The place of a worker of that rank after `before` others of it. `sms`: of the GPU.
-constexpr std::uint32_t place(std::uint32_t rank, std::uint32_t before, std::uint32_t sms, std::uint32_t per_sm) {
-  return (rank * sms + before) / per_sm;
-}
 
 /// DeviceSlot::next: closed; claims continue at `looked`.
 inline constexpr std::uint32_t kClosed = 0x80000000;

@@ -198,7 +198,7 @@ TEST(Rewrite, RefusesClustersAndFullParameterBlocks) {
       rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k() .reqnctapercluster 2, 1, 1 { ret; }");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->entries.at(0).reason, "uses thread block clusters");
-  for (const auto& [bytes, fits] : {std::pair{3976, true}, std::pair{3977, false}}) {
+  for (const auto& [bytes, fits] : {std::pair{3984, true}, std::pair{3985, false}}) {
     const auto full = rewrite_text(".version 8.0 .target sm_90 .address_size 64 .entry k(.param .b8 p[" +
                                    std::to_string(bytes) + "]) { ret; }");
     ASSERT_TRUE(full);

@@ -37,9 +37,6 @@ struct Policy {
 
   /// Makes the policy for jobs. For a policy that divides SMs among children only the simulator does so.
   Result<std::unique_ptr<JobPolicy>> (*make)(const PolicyInputs& inputs);
-
-  /// Whether jobs of different programs get on better if they share each SM than if each has whole SMs.
-  bool by_capacity = false;
 };
 
 /// All rows. The first is the default and the one that divides SMs.

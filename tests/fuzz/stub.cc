@@ -56,16 +56,10 @@ void describe(const Client& client) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const bool by_capacity = data[0] >= 128;
-  Scheduler scheduler(
-      {{0, "GPU", "GPU-0", true, kSms, 1u << 30, "9.0"}, {1, "GPU", "GPU-1", true, kSms, 1u << 30, "9.0"}},
-      tree(kPolicies[data[0] % 128 % kPolicies.size()]),
-      {.placement = by_capacity ? Placement::capacity : Placement::sms});
+  Scheduler scheduler({{0, "GPU", "GPU-0", true, kSms, 1u << 30}, {1, "GPU", "GPU-1", true, kSms, 1u << 30}},
+                      tree(kPolicies[data[0] % kPolicies.size()]));
   Program hostile(scheduler, "jobs"), other(scheduler, "jobs"), ls(scheduler, "ls");
   for (Program* program : {&other, &ls}) ipc::store(program->page->usage[0].demand, kSms);
-  ipc::Needs& needs = ipc::needs_at(*other.page.get(), 0);
-  needs.kinds[0] = {.threads = 256, .registers = 32, .per_sm = 8};
-  ipc::store(needs.count, 1u);
   std::uint64_t now = kBegin;
   const auto look = [&](std::uint64_t later_ns) {
     now += later_ns;
@@ -76,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(program->client.slots()[0].decided <= kSms, "no client is granted more SMs than there are");
       granted += program->client.slots()[0].decided;
     }
-    require(by_capacity || granted <= kSms, "no more SMs are granted than there are");
+    require(granted <= kSms, "no more SMs are granted than there are");
   };
   auto* page = reinterpret_cast<char*>(hostile.page.get());
   std::size_t at = 1;

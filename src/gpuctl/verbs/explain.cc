@@ -69,8 +69,7 @@ Action declare_explain(Arguments& arguments) {
     if (explained->kernels.empty()) {
       context.out << "no kernel is shown: none was reported yet, or its user's are not for you\n";
     } else {
-      for (const std::string& line : kernel_table(std::move(explained->kernels), explained->client).lines())
-        context.out << line << '\n';
+      for (const std::string& line : kernel_table(std::move(explained->kernels)).lines()) context.out << line << '\n';
     }
     return kExitOk;
   };

@@ -78,7 +78,7 @@ Table client_table(const std::vector<ipc::Client>& clients) {
       table.add_row({pid, user_name(c.uid), "-", printable(c.state), "-", "-", "-", "-", "-", "-", "-", "-", "-", "-",
                      "-", printable(c.command)});
     for (const ipc::ClientUsage& u : c.usage)
-      table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), granted_text(u),
+      table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
                      std::to_string(u.holding), std::to_string(u.demand), format_bytes(u.memory),
                      format_count(u.launches), latency_text(u.latency, &ipc::Latency::p50_us),
                      latency_text(u.latency, &ipc::Latency::p99_us), latency_text(u.latency, &ipc::Latency::p999_us),

@@ -15,16 +15,6 @@ std::string registers_text(const ipc::Kernel& k) {
   return std::to_string(k.registers_original) + " -> " + std::to_string(k.registers);
 }
 
-/// "3 of 8", or "2 to 3 of 8" where SMs differ.
-std::string workers_text(const ipc::Kernel& k, const ipc::ClientUsage* sharing) {
-  if (k.per_sm == 0) return "-";
-  const std::string fit = std::to_string(k.per_sm);
-  if (sharing == nullptr || k.form == "opaque") return fit;
-  const std::int64_t workers = sharing->granted * k.per_sm, least = workers / sharing->shared_sms;
-  const bool even = workers % sharing->shared_sms == 0;
-  return std::to_string(least) + (even ? "" : " to " + std::to_string(least + 1)) + " of " + fit;
-}
-
 /// What the mode means, with its numbers.
 std::string how_kernels_run(const ipc::ClientUsage& usage) {
   const std::string common = plural(usage.common_sms, "SM") + " that it has in common with other programs";
@@ -35,19 +25,10 @@ std::string how_kernels_run(const ipc::ClientUsage& usage) {
   if (usage.mode == "lent")
     return "rewritten kernels give SMs back between two blocks, and the others run on " + common;
   if (usage.mode == "turns") return "programs take turns, and this one has " + granted;
-  if (usage.mode == "capacity")
-    return "rewritten kernels share each of " + plural(usage.shared_sms, "SM") + ", and have the capacity of " +
-           std::to_string(usage.granted);
   return "rewritten kernels give SMs back between two blocks, and the others run on " + granted;
 }
 
 }  // namespace
-
-std::string granted_text(const ipc::ClientUsage& usage) {
-  const std::string sms = std::to_string(usage.granted);
-  if (usage.shared_sms == 0) return sms;
-  return sms + " (" + std::to_string(100 * usage.granted / usage.shared_sms) + " % of each)";
-}
 
 std::string mode_text(const ipc::Client& client, const ipc::ClientUsage& usage) {
   return printable(usage.mode) + (client.isolated.value_or(false) ? ", isolated" : "");
@@ -90,9 +71,7 @@ std::vector<std::string> turn_lines(const ipc::Client& client) {
   return lines;
 }
 
-Table kernel_table(std::vector<ipc::Kernel> kernels, const ipc::Client& client) {
-  const ipc::ClientUsage* sharing = nullptr;
-  if (client.usage.size() == 1 && client.usage[0].shared_sms > 0) sharing = &client.usage[0];
+Table kernel_table(std::vector<ipc::Kernel> kernels) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const ipc::Kernel& a, const ipc::Kernel& b) { return a.launches > b.launches; });
   using enum Table::Align;
@@ -107,7 +86,8 @@ Table kernel_table(std::vector<ipc::Kernel> kernels, const ipc::Client& client) 
   for (const ipc::Kernel& k : kernels) names.push_back(k.name);
   names = demangled(names);
   for (auto name = names.begin(); const ipc::Kernel& k : kernels)
-    table.add_row({printable(k.form), format_count(k.launches), registers_text(k), workers_text(k, sharing),
+    table.add_row({printable(k.form), format_count(k.launches), registers_text(k),
+                   k.per_sm == 0 ? "-" : std::to_string(k.per_sm),
                    k.block_task_ns == 0 ? "-" : format_us(static_cast<double>(k.block_task_ns) / 1000),
                    fit(printable(*name++), 60), printable(k.reason)});
   return table;

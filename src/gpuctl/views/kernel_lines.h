@@ -17,13 +17,10 @@ std::vector<std::string> in_force_lines(const ipc::Client& client, const std::st
 /// each GPU, none where they do not take turns.
 std::vector<std::string> turn_lines(const ipc::Client& client);
 
-/// How many SMs it is granted, and which part of each that is if it shares them.
-std::string granted_text(const ipc::ClientUsage& usage);
 /// The mode of its kernels, and whether it is isolated.
 std::string mode_text(const ipc::Client& client, const ipc::ClientUsage& usage);
 
-/// The output of `explain`: one line for each kernel, the most launched first. If `client` shares the SMs of one GPU,
-/// it says how many workers of those that fit its grant leaves on an SM, where they are whole ones.
-Table kernel_table(std::vector<ipc::Kernel> kernels, const ipc::Client& client);
+/// The output of `explain`: one line for each kernel, the most launched first.
+Table kernel_table(std::vector<ipc::Kernel> kernels);
 
 }  // namespace gpuctl::cli

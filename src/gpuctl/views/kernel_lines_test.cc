@@ -8,44 +8,17 @@ namespace {
 using Lines = std::vector<std::string>;
 
 TEST(KernelLines, OneLineEach) {
-  const Table table = kernel_table(
-      {
-          {"_Z5scalePff", "m0", "opaque", "grid barrier: cooperative_groups sync", 3, 0, 40, 0, 0},
-          {"vectorAdd", "m0", "persistent", "all rules met", 12400, 34, 30, 8, 21260},
-          {"never", "m0", "opaque", "cluster launch", 0, 0, 0, 2, 0},
-      },
-      {});
+  const Table table = kernel_table({
+      {"_Z5scalePff", "m0", "opaque", "grid barrier: cooperative_groups sync", 3, 0, 40, 0, 0},
+      {"vectorAdd", "m0", "persistent", "all rules met", 12400, 34, 30, 8, 21260},
+      {"never", "m0", "opaque", "cluster launch", 0, 0, 0, 2, 0},
+  });
   EXPECT_EQ(table.lines(),
             (Lines{"FORM        LAUNCHES  REGISTERS  WORKERS/SM  BLOCK-TASK  KERNEL                REASON",
                    "persistent     12.4k   30 -> 34           8     21.3 us  vectorAdd             all rules met",
                    "opaque             3         40           -           -  scale(float*, float)  grid barrier: "
                    "cooperative_groups sync",
                    "opaque             0          -           2           -  never                 cluster launch"}));
-}
-
-TEST(KernelLines, SayHowManyWorkersAnSmHasOfThoseThatFit) {
-  ipc::Client client;
-  client.usage.resize(1);
-  const auto workers = [&](std::int64_t granted, std::int64_t per_sm) {
-    client.usage[0].granted = granted;
-    const std::string line = kernel_table({{"k", "m", "persistent", "", 1, 0, 0, per_sm, 0}}, client).lines()[1];
-    const auto begin = line.find_first_not_of(' ', line.find('-') + 1);
-    return line.substr(begin, line.find("  ", begin) - begin);
-  };
-  EXPECT_EQ(workers(4, 8), "8");
-  client.usage[0].shared_sms = 8;
-  EXPECT_EQ(workers(4, 8), "4 of 8");
-  EXPECT_EQ(workers(3, 4), "1 to 2 of 4");
-  EXPECT_EQ(workers(3, 1), "0 to 1 of 1");
-  EXPECT_EQ(workers(0, 8), "0 of 8");
-}
-
-TEST(KernelLines, AGrantOfCapacityIsAPartOfEachSm) {
-  ipc::ClientUsage usage;
-  usage.granted = 33;
-  EXPECT_EQ(granted_text(usage), "33");
-  usage.shared_sms = 132;
-  EXPECT_EQ(granted_text(usage), "33 (25 % of each)");
 }
 
 TEST(InForceLines, SayWhatAndHowThePriorityStands) {
@@ -97,8 +70,6 @@ TEST(InForceLines, SayHowKernelsRun) {
   says("lent",
        "rewritten kernels give SMs back between two blocks, and the others run on 118 SMs that it has in common with "
        "other programs");
-  usage.shared_sms = 132;
-  says("capacity", "rewritten kernels share each of 132 SMs, and have the capacity of 33");
 }
 
 TEST(TurnLines, SayHowLongAndWhy) {

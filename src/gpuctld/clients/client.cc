@@ -118,8 +118,6 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
     }
     changed |= wanted != slot.demand;
     slot.demand = wanted;
-    const bool tells = slot.sm && !silent && slot.inherited == 0;
-    changed |= tells ? slot.needs.read(ipc::needs_at(*stub_.get(), i), *slot.sm) : slot.needs.forget();
     const std::uint64_t launches = ipc::load(usage.launches);
     slot.rate.saw(launches, now_ns);
     const bool works = slot.busy() && !silent && slot.inherited == 0;
@@ -165,7 +163,6 @@ void Client::fault(std::size_t index) {
   slot.faulted_demand = ipc::load(stub_->usage[index].demand);
   slot.demand = slot.holding = slot.outstanding = 0;
   slot.latest = slot.disobeying = false;
-  slot.needs.forget();
   slot.held.rest();
 }
 
@@ -329,7 +326,6 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   const ipc::TimeSlice time_slice = this->time_slice(index);
   result.in_force = name_of(slot.terms.in_force);
   result.mode = ipc::name_of(slot.terms.mode);
-  result.shared_sms = slot.terms.shared_sms;
   result.common_sms = slot.terms.common_sms;
   result.sms_told = std::min(ipc::load(stub_->told_sms[index]), kMaxSms);
   result.mps_sms = slot.mps_sms;

@@ -13,7 +13,6 @@
 #include "gpuctld/clients/in_force.h"
 #include "gpuctld/clients/launch_rate.h"
 #include "gpuctld/clients/leaving_times.h"
-#include "gpuctld/clients/told_needs.h"
 #include "ipc/stub.h"
 #include "sched/shares/turns.h"
 
@@ -54,7 +53,6 @@ struct Terms {
   bool reports_work = false;     ///< ipc::kReportWork
   bool held = false;             ///< ipc::kHeld
   std::uint32_t common_sms = 0;  ///< SMs that it has in common with others; 0: none
-  std::uint32_t shared_sms = 0;  ///< SMs of the GPU, each of which it shares (Mode::capacity); 0: whole SMs
 
   std::uint32_t flags() const;
   bool operator==(const Terms&) const = default;
@@ -66,7 +64,6 @@ struct ReportedUsage {
   std::uint32_t holding = 0;  ///< CapSM
   std::uint32_t outstanding = 0;
   std::uint64_t launches = 0;
-  ToldNeeds needs;                   ///< known only where kernels share each SM
   LaunchRate rate;                   ///< of `launches`
   bool often = false;                ///< launches_often() (grants/time_slices.h), as last found
   std::uint64_t work_ns = 0;         ///< when it was last seen to have something to run or to have launched something
@@ -125,9 +122,7 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   std::uint32_t decided = 0;  ///< CapSM
   bool latest = false;        ///< it had demand when any client of the device last had
   sched::TurnAccount account;
-  std::uint64_t watched = 0;  ///< number of the program on this device in sched::Fairness; 0: none yet
-  /// Of the device, if kernels share each SM there and what an SM has is known.
-  std::optional<sched::SmLimits> sm;
+  std::uint64_t watched = 0;   ///< number of the program on this device in sched::Fairness; 0: none yet
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
 
   /// What it may be using that others cannot have. While nothing is in force for it, what it leaves is for nobody.

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "gpuctld/config/config.h"
 #include "sched/allocator.h"
-#include "sched/residency/sm_limits.h"
 
 namespace gpuctl::daemon {
 
@@ -40,9 +38,6 @@ struct DeviceConditions {
   bool time_sliced = false;  ///< clients are never on the device at the same time: only their own limits matter
   bool storms = false;
   const DaemonOptions* options = &kDefaultOptions;  ///< those that the scheduler holds
-  bool by_capacity = false;                         ///< workers of different clients share each SM
-  /// If set, these may have more together than the device, and this is what an SM has.
-  std::optional<sched::SmLimits> sm = {};
 };
 
 /// One entry for each of `clients`: the first reason in the order above, except that storms come before all, and a

@@ -88,11 +88,6 @@ class Reader : public slicefile::SliceTables {
     one_of(field, node, value,
            std::array{std::pair("manage", MpsChoice::manage), std::pair("leave", MpsChoice::leave)});
   }
-  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, Placement& value) {
-    one_of(field, node, value,
-           std::array{std::pair("auto", Placement::automatic), std::pair("sms", Placement::sms),
-                      std::pair("capacity", Placement::capacity)});
-  }
   /// `known`: the texts and what they mean.
   template <class Choice, class Known>
   void one_of(const std::string& field, const toml::node& node, Choice& value, const Known& known) {

@@ -13,13 +13,6 @@ namespace gpuctl::daemon {
 
 enum class OnDisobey { report, stop };
 
-/// How programs that run at the same time share the SMs of a GPU.
-enum class Placement {
-  automatic,  ///< "auto": by capacity if the root's policy is better so (sched::Policy::by_capacity), else whole SMs
-  sms,        ///< each has SMs of its own
-  capacity,   ///< they share each SM
-};
-
 /// Who starts MPS.
 enum class MpsChoice {
   unset,   ///< as `manage` where programs run side by side by MPS alone, else as `leave`
@@ -50,13 +43,9 @@ struct DaemonOptions {
   std::chrono::milliseconds settled_ahead{200};
   /// Beside kept reserves alone kernels keep their original form, confined to the SMs that the reserves leave.
   bool reserve_by_parts = true;
-  Placement placement = Placement::automatic;
   std::chrono::microseconds second_time_slice{0};  ///< of programs that come second; 0: chosen by what they do
 
   bool operator==(const DaemonOptions&) const = default;
-
-  /// Parts are whole SMs.
-  bool by_parts() const { return reserve_by_parts && placement != Placement::capacity; }
 };
 inline constexpr DaemonOptions kDefaultOptions;
 

@@ -61,7 +61,6 @@ block_target_us = 10
 lease_ms = 700
 settled_ahead_ms = 20
 reserve_by_parts = false
-placement = "capacity"
 second_time_slice_us = 200
 
 [[device]]
@@ -100,7 +99,6 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.second_time_slice, std::chrono::microseconds(200));
   EXPECT_TRUE(config.daemon.always_preemptible);
   EXPECT_FALSE(config.daemon.reserve_by_parts);
-  EXPECT_EQ(config.daemon.placement, Placement::capacity);
   EXPECT_TRUE(config.daemon.software_gpu);
   EXPECT_EQ(config.daemon.socket_mode, 0660u);
   EXPECT_EQ(config.daemon.socket_group, 44u);
@@ -138,8 +136,6 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nsocket_mode = \"0999\"\n").substr(0, 5), "2:15:");
   EXPECT_EQ(problem("[daemon]\nsocket_group = \"no such group\"\n").substr(0, 5), "2:16:");
   EXPECT_EQ(problem("[daemon]\non_disobey = \"shout\"\n"), "2:14: daemon.on_disobey: must be \"report\" or \"stop\"");
-  EXPECT_EQ(problem("[lab]\nplacement = \"cores\"\n"),
-            "2:13: lab.placement: must be \"auto\", \"sms\" or \"capacity\"");
   EXPECT_EQ(problem("[lab]\nsettled_ahead_ms = 1001\n"), "2:20: lab.settled_ahead_ms: must be 1 to 1000, not 1001");
   EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
   EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
@@ -230,7 +226,7 @@ std::string set_line(const DaemonKey& key) {
   const std::string name(key.name);
   if (std::holds_alternative<DaemonKey::Member<bool>>(key.member))
     return name + " = " + (DaemonOptions{}.*std::get<DaemonKey::Member<bool>>(key.member) ? "false" : "true");
-  return name + (std::holds_alternative<DaemonKey::Member<Placement>>(key.member) ? " = \"sms\"" : " = 7");
+  return name + " = 7";
 }
 
 TEST_F(ConfigTest, EachKeyThatHasMovedOrGoneIsAcceptedWithALineThatSaysSo) {
@@ -256,8 +252,7 @@ TEST_F(ConfigTest, EachKeyThatHasMovedOrGoneIsAcceptedWithALineThatSaysSo) {
     all += line + "\n";
   }
   EXPECT_EQ(read("[daemon]\n" + all).notes.size(), kFormerKeys.size());
-  EXPECT_EQ(problem("[daemon]\nplacement = \"cores\"\n"),
-            "2:13: daemon.placement: must be \"auto\", \"sms\" or \"capacity\"");
+  EXPECT_EQ(problem("[daemon]\nlease_ms = 0\n"), "2:12: daemon.lease_ms: must be 1 to 3600000, not 0");
 }
 
 TEST_F(ConfigTest, OnlyStrictReadingRefusesTheTableOfExperiments) {

@@ -18,7 +18,7 @@ struct DaemonKey {
   std::string_view name;
   /// The member that it sets. The default is that of DaemonOptions.
   std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>,
-               Member<MpsChoice>, Member<Placement>, Member<bool>, Member<std::optional<std::uint32_t>>>
+               Member<MpsChoice>, Member<bool>, Member<std::optional<std::uint32_t>>>
       member;
   std::int64_t greatest = 0;  ///< of a duration, in its unit
   std::int64_t least = 1;     ///< the same
@@ -44,7 +44,6 @@ inline constexpr std::array kLabKeys{
     DaemonKey{"lease_ms", &DaemonOptions::lease, 3'600'000},
     DaemonKey{"settled_ahead_ms", &DaemonOptions::settled_ahead, ipc::kMostSettledAheadMs},
     DaemonKey{"reserve_by_parts", &DaemonOptions::reserve_by_parts},
-    DaemonKey{"placement", &DaemonOptions::placement},
     DaemonKey{
         .name = "second_time_slice_us", .member = &DaemonOptions::second_time_slice, .greatest = 1'000'000, .least = 0},
 };

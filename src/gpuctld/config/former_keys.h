@@ -18,7 +18,7 @@ inline constexpr std::array kFormerKeys{
     FormerKey{"lease_ms"},
     FormerKey{"settled_ahead_ms"},
     FormerKey{"reserve_by_parts"},
-    FormerKey{"placement"},
+    FormerKey{"placement", "each program has SMs of its own"},
     FormerKey{"second_time_slice_us"},
     FormerKey{"worker_time_us", "workers work until nothing is left or their SM is taken away"},
     FormerKey{"always_end_workers", "workers work until nothing is left or their SM is taken away"},

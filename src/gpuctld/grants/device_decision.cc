@@ -107,53 +107,6 @@ void count_rest(std::span<const sched::NodeInput> nodes, DeviceDecision& decisio
   }
 }
 
-/// The part of what a client has that is a reserve kept free: it counts as everything an SM has (sched::Footprint), so
-/// the slice's next kernel finds room whatever it needs. `left`, by node: what no client before this one had of each.
-CapSM kept_for(const DeviceInputs& inputs, std::size_t index, CapSM own, std::vector<CapSM>& left) {
-  std::size_t with_reserve = 0;
-  each_below_root(inputs.nodes, inputs.clients[index].node, [&](std::size_t n) {
-    if (with_reserve == 0 || left[n] > left[with_reserve]) with_reserve = n;
-  });
-  if (with_reserve == 0) return {};
-  const CapSM kept = std::min(own, left[with_reserve]);
-  left[with_reserve] -= kept;
-  return kept;
-}
-
-/// Where kernels share each SM, clients can have more together than the device (beside.h). Follows count_rest(): what
-/// is at rest stays what it is.
-void grow_beside(const DeviceInputs& inputs, DeviceDecision& decision) {
-  std::vector<CapSM>& left = decision.reserves_left;
-  left.clear();
-  for (const sched::NodeInput& node : inputs.nodes) left.push_back(node.keeps_reserve() ? node.reserve : CapSM{});
-  decision.at_rest.clear();
-  for (const NodeRest& node : decision.nodes) decision.at_rest.push_back(CapSM{node.at_rest});
-  decision.neighbours.clear();
-  for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
-    const ClientState& client = inputs.clients[i];
-    const CapSM grant = decision.division.clients[i].grant, own = decision.division.clients[i].own;
-    const CapSM useful = std::min({decision.asked[i].demand, decision.asked[i].most, inputs.where.capacity});
-    const bool may = !decision.clients[i].free() && !client.settled.grant && grant == own;
-    sched::Footprint& footprint = decision.clients[i].footprint;
-    footprint = {client.footprint.blocks, kept_for(inputs, i, own, left)};
-    decision.neighbours.push_back({.node = client.node,
-                                   .own = own,
-                                   .most = may ? std::max(own, useful) : own,
-                                   .gives = may,
-                                   .footprint = footprint});
-  }
-  decision.beside.run(inputs.nodes, decision.at_rest, *decision.sm, inputs.where.capacity, decision.neighbours);
-  for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
-    sched::ClientDecision& client = decision.division.clients[i];
-    const CapSM now = decision.neighbours[i].own;
-    const CapSM more = excess(now, client.own), less = excess(client.own, now);
-    client.grant = client.grant + more - less;
-    client.own = now;
-    sched::each_up_to_root(inputs.nodes, inputs.clients[i].node,
-                           [&](std::size_t n) { decision.division.nodes[n].headroom += more; });
-  }
-}
-
 /// One place for each slice: within that of the slice above, what it was given and its headroom. Slices with a reserve
 /// come first, so their place never depends on what others do, then the other slices, then the clients directly in the
 /// slice. Of the SMs of a leaf its clients have their own parts one behind the other, and share what is behind these.
@@ -192,7 +145,7 @@ bool keeps_any_reserve(std::span<const sched::NodeInput> nodes) {
 /// like the others: its kernels may have to stop for theirs, or it may be on any SM. Those of suspended slices start
 /// nothing and do not count.
 Mode common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
-  if (!inputs.where.options->by_parts() || inputs.where.time_sliced) return Mode::workers;
+  if (!inputs.where.options->reserve_by_parts || inputs.where.time_sliced) return Mode::workers;
   bool limited = false;
   for (std::size_t i = 0; i < inputs.clients.size(); ++i) {
     const Standing& standing = inputs.standings[i];
@@ -214,7 +167,7 @@ Mode common_to_all(const DeviceInputs& inputs, const DeviceDecision& decision) {
 bool has_a_part(const DeviceInputs& inputs, std::size_t client, std::uint32_t capsm) {
   const DeviceConditions& where = inputs.where;
   const Standing& standing = inputs.standings[client];
-  if (!where.options->by_parts() || where.options->always_preemptible || where.storms) return false;
+  if (!where.options->reserve_by_parts || where.options->always_preemptible || where.storms) return false;
   if (standing.reports_jobs) return false;
   return (standing.in_force == InForce::reserve || standing.in_force == InForce::max) &&
          inputs.clients[client].settled.but_for_reserves && capsm <= standing.guaranteed;
@@ -225,7 +178,7 @@ Mode mode_of(const DeviceInputs& inputs, std::size_t client, std::uint32_t capsm
   if (inputs.where.time_sliced) return inputs.where.storms ? Mode::workers : Mode::turns;
   if (common != Mode::workers && !inputs.standings[client].suspended) return common;
   if (has_a_part(inputs, client, capsm)) return Mode::part;
-  return inputs.where.by_capacity ? Mode::capacity : Mode::workers;
+  return Mode::workers;
 }
 
 }  // namespace
@@ -268,7 +221,6 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   for (std::size_t i = 0; i < count; ++i) {
     const ClientState& client = inputs.clients[i];
     ClientOutcome& outcome = decision.clients[i];
-    outcome.footprint = {};
     outcome.mode = is_free(inputs.standings[i]) ? Mode::free : Mode::workers;
     outcome.latest = any_demand ? client.demand > 0 : client.latest;
     decision.asked[i] = {client.node, demand_that_counts(inputs, i, all_free, outcome.free(), decision.reserves_left),
@@ -278,10 +230,6 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
   scratch.decide(nodes, decision.asked, inputs.where.capacity, decision.division);
   if (inputs.where.time_sliced) give_all(inputs, decision);
   count_rest(inputs.nodes, decision);
-  decision.sm.reset();
-  if (!inputs.where.time_sliced && !inputs.where.storms && count <= kMostBeside) decision.sm = inputs.where.sm;
-  const auto is_known = [](const ClientState& client) { return !client.footprint.blocks.empty(); };
-  if (!all_free && decision.sm && std::ranges::any_of(inputs.clients, is_known)) grow_beside(inputs, decision);
   place(inputs.nodes, decision);
   decision.starving = false;
   decision.keeps_reserve = keeps_any_reserve(inputs.nodes);
@@ -295,9 +243,7 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
-    // Beside others on the same SMs it may have some without a turn.
-    decision.starving |=
-        decision.division.clients[i].waits_for_turns() && !outcome.free() && (!decision.sm || outcome.capsm == 0);
+    decision.starving |= decision.division.clients[i].waits_for_turns() && !outcome.free();
   }
 }
 

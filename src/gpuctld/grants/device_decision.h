@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "gpuctld/clients/in_force.h"
 #include "ipc/stub.h"
 #include "sched/allocator.h"
-#include "sched/residency/beside.h"
 
 namespace gpuctl::daemon {
 
@@ -43,8 +41,7 @@ struct ClientState {
   bool under_policy = false;                 ///< it takes turns under a policy for jobs
   bool latest = false;                       ///< it had demand when any client of the device last had
   Settled settled;
-  sched::Due credit = 0;       ///< sched::TurnAccount::credit
-  sched::Footprint footprint;  ///< of its kernels, where kernels share each SM
+  sched::Due credit = 0;  ///< sched::TurnAccount::credit
 };
 
 struct DeviceInputs {
@@ -64,8 +61,7 @@ struct ClientOutcome {
   /// How its kernels run. If it is free it may use the whole device beside all others, and its grant is what others
   /// keep clear of.
   ipc::Mode mode = ipc::Mode::workers;
-  bool settled = false;        ///< ipc::kSettled: what it has now stays the same whatever others demand
-  sched::Footprint footprint;  ///< ClientState::footprint, with what is kept for it
+  bool settled = false;  ///< ipc::kSettled: what it has now stays the same whatever others demand
 
   bool free() const { return mode == ipc::Mode::free; }
 };
@@ -82,12 +78,8 @@ struct DeviceDecision {
   std::vector<sched::ClientInput> asked;  ///< what was divided, by client
   std::vector<ClientOutcome> clients;
   std::vector<NodeRest> nodes;
-  std::optional<sched::SmLimits> sm;            ///< DeviceConditions::sm
   std::vector<sched::CapSM> reserves_left;      ///< scratch: by node, what no client's demand counted of its reserve
   std::vector<sched::NodeInput> divided_nodes;  ///< scratch
-  sched::GrowBeside beside;                     ///< scratch, as are the next two
-  std::vector<sched::Neighbour> neighbours;
-  std::vector<sched::CapSM> at_rest;
   struct Region {
     std::uint32_t reserved = 0, others = 0, own = 0;  ///< where the next of these begins
   };
@@ -102,9 +94,6 @@ struct DeviceDecision {
 /// 60) nothing is settled, as that is not worth finding out.
 std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator& scratch);
 inline constexpr std::size_t kMostToSettle = 64;
-/// Among more clients than this, grants add up to the device also where kernels share each SM: to grow them beside each
-/// other takes up to a millisecond for so many, and grows with the square.
-inline constexpr std::size_t kMostBeside = 8;
 
 /// `scratch` is not part of the result. Overwrites `decision`, whose memory is used again.
 void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecision& decision);

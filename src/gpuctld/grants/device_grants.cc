@@ -79,8 +79,7 @@ ClientState DeviceGrants::state_of(const Member& member) const {
           .admitted = s.admitted,
           .under_policy = s.queue != nullptr,
           .latest = s.latest,
-          .credit = s.account.credit,
-          .footprint = s.needs.footprint()};
+          .credit = s.account.credit};
 }
 
 std::span<const sched::NodeDecision> DeviceGrants::parts_without_jobs(sched::Allocator& allocator,
@@ -94,9 +93,7 @@ std::span<const sched::NodeDecision> DeviceGrants::parts_without_jobs(sched::All
     clients_.back().demand = slot(member).demand;
     clients_.back().admitted = ipc::kUnlimited;
   }
-  DeviceConditions where = where_;
-  where.sm.reset();  // what clients may have beside each other on the same SMs is not divided
-  daemon::decide({nodes, clients_, standings_, where}, allocator, without_jobs_);
+  daemon::decide({nodes, clients_, standings_, where_}, allocator, without_jobs_);
   return without_jobs_.division.nodes;
 }
 
@@ -167,7 +164,7 @@ bool DeviceGrants::plan_storm(Random& random, std::uint64_t now_ns) {
   renewed_ |= !std::exchange(where_.storms, true);
   for (ClientOutcome& outcome : decision_.clients) {
     outcome.alone = outcome.settled = false;
-    outcome.mode = where_.by_capacity ? ipc::Mode::capacity : ipc::Mode::workers;
+    outcome.mode = ipc::Mode::workers;
   }
   gather_states({}, now_ns);
   for (std::size_t i = 0; i < members_.size(); ++i)
@@ -226,7 +223,6 @@ void DeviceGrants::write(std::uint64_t now_ns) {
     terms.settled = decision_.clients[i].settled;
     const bool common = terms.mode == ipc::Mode::common;
     terms.common_sms = common ? standings_[i].guaranteed : terms.mode == ipc::Mode::lent ? sms() : 0;
-    terms.shared_sms = terms.mode == ipc::Mode::capacity ? sms() : 0;
     terms.first = common ? standings_[i].part_first : next_[i].first;
     client->write_terms(index, terms);
   }

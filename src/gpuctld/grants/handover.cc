@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include "sched/residency/room.h"
-
 namespace gpuctl::daemon {
 
 namespace {
-
-using sched::CapSM;
 
 /// `a` less `b`, at least 0.
 std::uint32_t excess(std::uint32_t a, std::uint32_t b) {
@@ -22,7 +18,7 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
   at_rest_.clear();
   for (const NodeRest& node : decision.nodes) at_rest_.push_back(node.inhabited ? 0 : node.at_rest);
   most_.resize(clients.size());
-  sched::Room room = decision.sm ? sched::Room(*decision.sm, CapSM{sms}) : sched::Room(CapSM{sms});
+  std::uint32_t taken = 0;
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const GrantState& client = clients[i];
     const std::uint32_t decided = decision.clients[i].capsm;
@@ -31,15 +27,14 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
     const std::uint32_t at_rest = client.doubtful ? 0 : decision.node_of(i).at_rest;
     std::uint32_t& there = at_rest_[decision.asked[i].node];
     there = std::max(there, std::min(most_[i], at_rest));
-    room.take(decision.clients[i].footprint, CapSM{excess(most_[i], at_rest)});
+    taken += excess(most_[i], at_rest);
   }
-  for (const std::uint32_t there : at_rest_) room.take({}, CapSM{there});
+  for (const std::uint32_t there : at_rest_) taken += there;
 
-  /// `counted`: how much of `from` the room holds; the rest of it is at rest.
-  const auto grow = [&room](const sched::Footprint& footprint, std::uint32_t counted, std::uint32_t from,
-                            std::uint32_t to) {
-    if (to <= from) return from;
-    return from - counted + room.grow(footprint, CapSM{counted}, CapSM{counted + to - from}).count;
+  const auto grow = [&](std::uint32_t from, std::uint32_t to) {
+    const std::uint32_t gain = std::min(excess(to, from), excess(sms, taken));
+    taken += gain;
+    return from + gain;
   };
   bool waiting = false;
   for (const bool reserved : {true, false}) {
@@ -48,11 +43,10 @@ bool Handover::step(const DeviceDecision& decision, std::span<const GrantState> 
       if (node.reserved != reserved) continue;
       const std::uint32_t decided = decision.clients[i].capsm;
       std::uint32_t& there = at_rest_[decision.asked[i].node];
-      there = grow({}, there, there, node.at_rest);
+      there = grow(there, node.at_rest);
       const std::uint32_t had = clients[i].doubtful ? std::min(most_[i], clients[i].written) : most_[i];
       const std::uint32_t has = std::min(std::max(had, there), decided);
-      const std::uint32_t at_rest = clients[i].doubtful ? 0 : node.at_rest;
-      next[i].capsm = grow(decision.clients[i].footprint, excess(most_[i], at_rest), has, decided);
+      next[i].capsm = grow(has, decided);
       waiting |= next[i].capsm != decided;
     }
   }

@@ -7,10 +7,6 @@
 // what no other client may be using, clients of slices with a reserve first. A client with nothing outstanding uses
 // nothing, so no client waits for it; what it may start with counts all the same.
 //
-// Where kernels share each SM (DeviceDecision::sm), all clients together may also use what the resources of an SM
-// suffice for (sched/residency/room.h). Then a client waits only as far as what it gains and what another may still be
-// using do not fit beside each other.
-//
 // What the clients of a leaf share at rest (sched/allocator.h) counts once, even if its slice has no client: a reserve
 // that is kept stays free during handovers. If several of its clients start in the same instant, other clients wait
 // until these have divided it.

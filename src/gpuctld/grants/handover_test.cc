@@ -71,32 +71,6 @@ TEST(Handover, AfterTheDeadlineNobodyWaits) {
   EXPECT_EQ(step.grants(), (Counts{8, 124}));
 }
 
-// Of 132 SMs by capacity: four workers of the first kernel on each, and eight of the second.
-TEST(Handover, WhereKernelsShareEachSmWhatFitsBesideOthersNeedNotWait) {
-  static constexpr sched::BlockShape kMemory{32, 16, 48 * 1024}, kThreads{256, 32, 0};
-  Step step({132, 115});
-  step.decision.sm = sched::sm_limits("9.0");
-  step.decision.clients[0].footprint.blocks = {&kMemory, 1};
-  step.decision.clients[1].footprint.blocks = {&kThreads, 1};
-  step.busy(0, 66, 66);
-  step.busy(1, 115, 132);  // it was told to leave one worker less on each SM, and has not done so
-  EXPECT_TRUE(step.waits());
-  EXPECT_EQ(step.grants(), (Counts{66, 115}));
-  step.busy(1, 115, 115);
-  EXPECT_FALSE(step.waits());
-  EXPECT_EQ(step.grants(), (Counts{132, 115}));
-  // Another kernel of the second client, which takes everything, has half again when the first has left.
-  step.decision.clients[0].capsm = step.decision.clients[1].capsm = 66;
-  step.decision.clients[1].footprint.blocks = {};
-  step.busy(0, 66, 132);
-  step.busy(1, 40, 40);
-  EXPECT_TRUE(step.waits());
-  EXPECT_EQ(step.grants(), (Counts{66, 40}));
-  step.busy(0, 66, 66);
-  EXPECT_FALSE(step.waits());
-  EXPECT_EQ(step.grants(), (Counts{66, 66}));
-}
-
 TEST(Handover, NobodyWaitsForAnIdleClient) {
   Step step({132, 0});
   step.clients[1] = {.written = 132, .may_use = 132};

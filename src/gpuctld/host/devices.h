@@ -18,14 +18,11 @@ struct Gpu {
   bool software = false;  ///< for this room: others ask what the GPU needs
   std::uint32_t sms = 0;
   std::uint64_t memory_bytes = 0;
-  std::string compute_capability;  ///< "9.0"; empty: not known
-  bool exclusive = false;          ///< in compute mode EXCLUSIVE_PROCESS: one process, or one MPS, may use it
+  bool exclusive = false;  ///< in compute mode EXCLUSIVE_PROCESS: one process, or one MPS, may use it
 
   std::string_view kind() const { return software ? "software" : "cuda"; }  ///< as clients of the protocol read it
   /// Programs run side by side, and can share a fault, only under MPS.
   bool needs_mps() const { return !software; }
-  /// Registers decide with the rest of an SM how many blocks it holds.
-  bool runs_out_of_registers() const { return !software; }
 };
 
 /// libcuda.so.1 of the software GPU: beside the running program in a build tree, else the installed one.

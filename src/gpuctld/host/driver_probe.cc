@@ -92,19 +92,16 @@ json::object ask(const std::string& library) {
     std::array<char, 256> name{};
     CUuuid uuid{};
     std::size_t memory = 0;
-    int sms = 0, major = 0, minor = 0, compute_mode = CU_COMPUTEMODE_DEFAULT;
+    int sms = 0, compute_mode = CU_COMPUTEMODE_DEFAULT;
     result = get(&device, i);
     if (result == CUDA_SUCCESS) result = name_of(name.data(), static_cast<int>(name.size()) - 1, device);
     if (result == CUDA_SUCCESS) result = uuid_of(&uuid, device);
     if (result == CUDA_SUCCESS) result = memory_of(&memory, device);
     if (result == CUDA_SUCCESS) result = attribute_of(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-    if (result == CUDA_SUCCESS) result = attribute_of(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    if (result == CUDA_SUCCESS) result = attribute_of(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
     if (result == CUDA_SUCCESS) attribute_of(&compute_mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, device);
     devices.push_back(json::object{{"name", ipc::to_utf8(name.data())},
                                    {"uuid", uuid_text(uuid)},
                                    {"sms", sms},
-                                   {"compute_capability", std::to_string(major) + "." + std::to_string(minor)},
                                    {"exclusive", compute_mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS},
                                    {"memory", static_cast<std::int64_t>(memory)}});
   }
@@ -138,7 +135,6 @@ Result<std::vector<Gpu>> understand(const std::string& text) {
     gpu.uuid = device.text("uuid");
     gpu.software = gpu.uuid.starts_with(kSoftwareUuid);
     gpu.sms = static_cast<std::uint32_t>(device.integer("sms", 1, ipc::kUnlimited - 1));
-    gpu.compute_capability = device.maybe_text("compute_capability").value_or("");
     gpu.exclusive = device.maybe_boolean("exclusive").value_or(false);
     gpu.memory_bytes = static_cast<std::uint64_t>(device.integer("memory", 0));
     devices.push_back(std::move(gpu));

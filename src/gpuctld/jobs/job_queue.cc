@@ -28,33 +28,16 @@ JobQueue::JobQueue(std::string policy, CapSM capacity, std::uint32_t sms, Kernel
       scheduler_(make_policy(), capacity),
       next_id_(next_id) {}
 
-/// The policy that policy_ names, with the learnt curves of kernels, and what they take of an SM where they share each.
-/// The text was checked.
+/// The policy that policy_ names, with the learnt curves of kernels. The text was checked.
 std::unique_ptr<sched::JobPolicy> JobQueue::make_policy() const {
   sched::PolicyInputs inputs;
   inputs.curves = [&knowledge = knowledge_, sms = sms_](std::uint32_t kernel) { return knowledge.curve(kernel, sms); };
-  if (sm_) {
-    inputs.sm = sm_;
-    inputs.sms = CapSM{sms_};
-    inputs.blocks = [this](const sched::Job& job) { return footprint_of(job.id); };
-  }
   return std::move(sched::make_job_policy(policy_, std::move(inputs)).value());
-}
-
-/// Of all that its client may be running.
-sched::Footprint JobQueue::footprint_of(sched::JobId job) const {
-  for (const Member& member : members_)
-    if (member.job().id == job) return member.at().needs.footprint();
-  return {};
 }
 
 void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Member> members,
                      std::span<const sched::NodeInput> nodes, std::uint64_t now_ns) {
-  const std::optional<sched::SmLimits> sm =
-      members.empty() ? sm_ : members.front().client->slots()[members.front().slot].sm;
-  const bool shares_sms = sm_.has_value();
-  sm_ = sm;
-  if (policy != policy_ || shares_sms != sm_.has_value()) {
+  if (policy != policy_) {
     policy_ = policy;
     scheduler_.set_policy(make_policy(), instant(now_ns));
   }

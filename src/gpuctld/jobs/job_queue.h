@@ -71,7 +71,6 @@ class JobQueue {
 
  private:
   std::unique_ptr<sched::JobPolicy> make_policy() const;
-  sched::Footprint footprint_of(sched::JobId job) const;
   struct New {
     Member member;
     std::optional<ipc::Head> head;
@@ -89,7 +88,6 @@ class JobQueue {
 
   std::string policy_;
   std::uint32_t sms_;
-  std::optional<sched::SmLimits> sm_;  ///< Client::Slot::sm of the members
   KernelKnowledge& knowledge_;
   sched::Scheduler scheduler_;
   std::uint64_t& next_id_;

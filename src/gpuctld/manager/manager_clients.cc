@@ -187,8 +187,7 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
   // limits programs to whole SMs, so where they are to share each SM it is not asked to.
-  if (!daemon.always_preemptible && daemon.placement != Placement::capacity && mps && !options_.leaves_out_gpus)
-    hundredths = scheduler_.mps_hundredths(index);
+  if (!daemon.always_preemptible && mps && !options_.leaves_out_gpus) hundredths = scheduler_.mps_hundredths(index);
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
   };

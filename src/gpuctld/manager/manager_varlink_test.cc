@@ -190,12 +190,9 @@ TEST_F(KeptByMps, APercentageIsToldBeforeAProgramStarts) {
   EXPECT_TRUE(hundredths("").is_null()) << "the root, as for Attach";
   EXPECT_EQ(call("GetMpsPercentage", {{"slice", "no"}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(call("GetMpsPercentage").error, "io.gpuctl.InvalidValue");
-  for (const DaemonOptions& otherwise :
-       {DaemonOptions{.always_preemptible = true}, DaemonOptions{.placement = Placement::capacity}}) {
-    stop();
-    start({}, {.daemon = otherwise});
-    EXPECT_TRUE(hundredths("batch").is_null());
-  }
+  stop();
+  start({}, {.daemon = {.always_preemptible = true}});
+  EXPECT_TRUE(hundredths("batch").is_null());
 }
 
 TEST_F(KeptByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {

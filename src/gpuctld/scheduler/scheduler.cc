@@ -218,22 +218,6 @@ ipc::TimeSlice Scheduler::time_slices_work() const {
   return found;
 }
 
-bool Scheduler::by_capacity() const {
-  if (options_.placement != Placement::automatic) return options_.placement == Placement::capacity;
-  return sched::prefers_capacity(tree_.slices().at("/").job_policy);
-}
-
-/// What an SM has, where clients may have more together than the device. A program that MPS keeps to a part of the SMs
-/// spreads over that part alone, so then they add up to the device as always.
-std::optional<sched::SmLimits> Scheduler::limits_of_sm(std::size_t device, bool by_capacity,
-                                                       std::span<const DeviceGrants::Member> members) const {
-  const auto kept = [](const DeviceGrants::Member& member) { return member.client->slots()[member.slot].mps_sms != 0; };
-  if (!by_capacity || devices_[device].sms > kMaxSms || std::ranges::any_of(members, kept)) return std::nullopt;
-  std::optional<sched::SmLimits> sm = sched::sm_limits(devices_[device].compute_capability);
-  if (sm && !devices_[device].runs_out_of_registers()) sm->registers = UINT32_MAX;
-  return sm;
-}
-
 /// True if a demand changed.
 bool Scheduler::read_usage(std::uint64_t now_ns) {
   bool changed = false;

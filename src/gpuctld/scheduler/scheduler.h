@@ -244,10 +244,6 @@ class Scheduler {
   /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.
   void decide_anew(std::uint64_t now_ns);
   void gather_members();
-  /// Whether kernels of different programs that run at the same time share each SM.
-  bool by_capacity() const;
-  std::optional<sched::SmLimits> limits_of_sm(std::size_t device, bool by_capacity,
-                                              std::span<const DeviceGrants::Member> members) const;
   template <class Visit>
   void each_grants(Visit visit) {
     for (DeviceGrants& grants : grants_) visit(grants);

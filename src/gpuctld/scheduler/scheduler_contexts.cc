@@ -32,10 +32,7 @@ void Scheduler::renew_context(std::size_t device, const std::string& mps, std::v
     found = contexts_[device]
                 .emplace(mps, SliceContext{DeviceGrants(devices_[device].sms), nodes_of_context(device, top_of(mps))})
                 .first;
-  const bool by_capacity = this->by_capacity();
-  const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members);
-  for (const DeviceGrants::Member& member : members) member.client->slots()[member.slot].sm = sm;
-  found->second.grants.renew(std::move(members), {.options = &options_, .by_capacity = by_capacity, .sm = sm});
+  found->second.grants.renew(std::move(members), {.options = &options_});
 }
 
 /// The slice whose MPS that is, isolated or, while programs are still in it, formerly so; "": it is gone.
@@ -147,17 +144,12 @@ void Scheduler::gather_members() {
     std::map<std::optional<std::string>, std::vector<DeviceGrants::Member>> of_context;
     for (DeviceGrants::Member& member : members[device]) of_context[member.client->context].push_back(member);
     members[device] = std::move(of_context[std::nullopt]);
-    for (const DeviceGrants::Member& member : of_context[""]) member.client->slots()[member.slot].sm.reset();
     isolated_[device].renew(std::move(of_context[""]), {.time_sliced = true, .options = &options_});
     std::erase_if(contexts_[device], [&](const auto& entry) { return !of_context.contains(entry.first); });
     for (auto& [mps, of_slice] : of_context)
       if (mps && !mps->empty()) renew_context(device, *mps, std::move(of_slice));
     const bool time_sliced = time_sliced_ && devices_[device].needs_mps();
-    const bool by_capacity = this->by_capacity() && !time_sliced;  // those that take turns never meet on an SM
-    const std::optional<sched::SmLimits> sm = limits_of_sm(device, by_capacity, members[device]);
-    for (const DeviceGrants::Member& member : members[device]) member.client->slots()[member.slot].sm = sm;
-    grants_[device].renew(std::move(members[device]),
-                          {.time_sliced = time_sliced, .options = &options_, .by_capacity = by_capacity, .sm = sm});
+    grants_[device].renew(std::move(members[device]), {.time_sliced = time_sliced, .options = &options_});
   }
 }
 

@@ -283,8 +283,8 @@ class DaemonTest(DaemonTestCase):
         self.assertTrue(eventually(lambda: reserve() == 9))
 
     def test_a_key_that_has_moved_is_said_at_start_at_a_reload_and_by_check_config(self):
-        config = self.write("c.toml", '[daemon]\nplacement = "sms"\n[lab]\nlease_ms = 60000\n')
-        note = f"gpuctld: {config}:2:1: daemon.placement: is placement of [lab] now, for experiments\n"
+        config = self.write("c.toml", "[daemon]\nlease_ms = 7\n[lab]\nblock_target_us = 7\n")
+        note = f"gpuctld: {config}:2:1: daemon.lease_ms: is lease_ms of [lab] now, for experiments\n"
         lab = f"gpuctld: {config}:3:2: lab: is for experiments, and refused by --strict\n"
         for options, status, said in (((), 0, note), (("--strict",), 1, note + lab)):
             check = self.spawn("--socket", self.path, "--config", config, "--check-config", *options)

@@ -44,14 +44,14 @@ void EvictionWatch::look(std::uint32_t epoch_seen) {
   std::uint64_t latest_left = 0;
   std::vector<Looked> running;
   context_.book.visit_heads([&](Launch& head, const Stream& stream) {
-    const std::uint32_t allowed = context_.limits.allowed(stream, head);
+    const std::uint32_t allowed = context_.limits.allowed(stream);
     const HostSlot& host = context_.book.host(head);
     latest_left = std::max(latest_left, ipc::load(host.left_ns));
     if (!runs(host)) return;
     times_.watch_work(head, host, allowed);
     const std::uint32_t sms = (present(head, host) + head.per_sm - 1) / head.per_sm;
     holding += evicting_ ? sms : std::min(sms, gpuctl::range_size(allowed));  // workers that wait for an SM hold none
-    running.push_back({head.slot, allowed, head.shared_sms(), head.per_sm});
+    running.push_back({head.slot, allowed});
   });
   if (latest_left > latest_left_) {
     latest_left_ = latest_left;
@@ -86,8 +86,7 @@ void EvictionWatch::look_for_remaining(CUstream stream) {
   bool none = true;  // if the copies fail, nothing is to wait for these workers
   if (copied != CUDA_SUCCESS) looked_.clear();
   for (std::uint32_t i = 0; i < looked_.size(); ++i) {
-    const Looked& at = looked_[i];
-    none &= !slots.here_outside(i, at.allowed, at.shared_sms, at.per_sm);
+    none &= !slots.here_outside(i, looked_[i].allowed);
   }
   remaining_ = none ? Remaining::kNone : Remaining::kUnknown;
 }

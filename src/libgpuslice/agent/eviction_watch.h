@@ -46,7 +46,6 @@ class EvictionWatch {
   struct Looked {
     std::uint32_t slot;
     std::uint32_t allowed;  ///< range of SMs
-    std::uint32_t shared_sms, per_sm;
   };
   std::vector<Looked> looked_;      ///< the launches that are looked at
   std::uint64_t latest_left_ = 0;   ///< HostSlot::left_ns, the latest of the running launches ...

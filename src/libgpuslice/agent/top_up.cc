@@ -30,7 +30,7 @@ std::vector<TopUps::Order> TopUps::plan() {
   const std::uint64_t now = monotonic_ns();
   wanted_ = false;
   context_.book.visit_heads(
-      [&](Launch& head, const Stream& stream) { plan_for(head, context_.limits.allowed(stream, head), now, orders); });
+      [&](Launch& head, const Stream& stream) { plan_for(head, context_.limits.allowed(stream), now, orders); });
   return orders;
 }
 
@@ -67,7 +67,7 @@ void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, st
   if (now < growth.tries.next_ns()) return;
   growth.tries.tried(now);
   growth.topped_up_for = allowed;
-  const std::uint32_t for_idle_sms = head.shared_sms() != 0 ? 0 : 2 * context_.view.idle_sms() * head.per_sm;
+  const std::uint32_t for_idle_sms = 2 * context_.view.idle_sms() * head.per_sm;
   orders.push_back({&head, static_cast<std::uint32_t>(target - at_work) + for_idle_sms});
 }
 

@@ -52,8 +52,6 @@ struct Instance {
   CUfunction persistent = nullptr;
   int max_threads = 0;
   int most_dynamic_shared = 0;  ///< bytes, without its static variables
-  int fixed_shared = 0;         ///< bytes, of its static variables
-  int registers = 0;            ///< of a thread
 
   /// Workers that one SM holds, for the block sizes seen. The driver is asked once for each. Guarded by
   /// KernelInfo::mutex.

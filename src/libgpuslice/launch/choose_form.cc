@@ -38,7 +38,6 @@ bool may_have_to_give_back(Context& context, CUstream stream, const Opaque::Laun
     case ipc::Mode::free:  // since a moment ago
     case ipc::Mode::lent:
     case ipc::Mode::workers:
-    case ipc::Mode::capacity:
     case ipc::Mode::turns:
       return true;
   }

@@ -85,13 +85,14 @@ Instance* Context::make_instance(KernelInfo& kernel) {
   std::lock_guard lock(kernel.mutex);
   kernel.instances.push_back(std::move(made));
   if (!instance.persistent) return nullptr;
-  driver().cuFuncGetAttribute(&instance.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, instance.persistent);
-  kernel.registers = instance.registers;
+  int registers = 0, fixed = 0;
+  driver().cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, instance.persistent);
+  kernel.registers = registers;
   driver().cuFuncGetAttribute(&instance.max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, instance.persistent);
   driver().cuDeviceGetAttribute(&instance.most_dynamic_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                                 state_.view.device_index());
-  driver().cuFuncGetAttribute(&instance.fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
-  instance.most_dynamic_shared -= instance.fixed_shared;
+  driver().cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, instance.persistent);
+  instance.most_dynamic_shared -= fixed;
   // The dynamic shared memory that every kernel may have unless its program sets another limit.
   if (kernel.words_behind)
     apply_attribute(instance, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kUsualDynamicShared);

@@ -32,16 +32,6 @@ Fit fit_of(Instance& instance, const LaunchConfig& config) {
   return {instance.persistent, per_sm};
 }
 
-gpuctl::ipc::WorkerNeeds needs_of(const Launch& launch) {
-  const auto narrow = [](std::uint32_t number) { return static_cast<std::uint16_t>(std::min(number, 0xffffu)); };
-  const Instance& instance = *launch.instance;
-  return {.threads = narrow(launch.config.threads()),
-          .registers = narrow(static_cast<std::uint32_t>(instance.registers)),
-          .per_sm = narrow(launch.per_sm),
-          .shared = dynamic_shared(*instance.kernel, launch.config.shared) +
-                    static_cast<std::uint32_t>(instance.fixed_shared)};
-}
-
 std::uint64_t input_bytes(const GrantView& view, std::span<const std::byte> params) {
   return view.jobs() == gpuctl::ipc::kNoJobs ? 0 : Allocations::get().bytes_behind(params);
 }

@@ -20,8 +20,6 @@ struct Fit {
   int per_sm;
 };
 Fit fit_of(Instance& instance, const LaunchConfig& config);
-/// What one worker of the launch takes of an SM.
-gpuctl::ipc::WorkerNeeds needs_of(const Launch& launch);
 
 /// Launches a one-dimensional grid of so many blocks, with the rest as in `config`. `shared`: dynamic, in bytes.
 CUresult launch_grid(CUfunction function, std::uint32_t blocks, const LaunchConfig& config, std::uint32_t shared,

@@ -63,24 +63,17 @@ void Context::plan(Launch& launch, const Stream& stream) {
   launch.args.host = state_.book.slots().host_address(launch.slot);
   launch.args.polled = state_.limits.polled_address();
   launch.args.limit = stream.limit;
-  if (view().mode() == ipc::Mode::capacity) {
-    launch.args.flags |= view().sms() << gpuctl::ptx::kSmsShift;
-    launch.args.by_per_sm = gpuctl::ptx::divisor(launch.per_sm);
-  }
-  launch.args.range = state_.limits.allowed(stream, launch);
+  launch.args.range = state_.limits.allowed(stream);
 }
 
 // As many workers as the allowed SMs hold, and more for the idle SMs that are not allowed, twice as many as fit there:
 // the hardware fills the emptiest SMs first, and workers leave those at once. If no SM is allowed, one worker is still
-// launched: the holder, which keeps the launch's place in its stream. Workers that share SMs spread over all SMs at
-// once, so none are needed for idle ones. Those that land on SMs that are not allowed leave without a block-task, and
-// the agent adds others.
+// launched: the holder, which keeps the launch's place in its stream.
 std::uint32_t Context::workers_for(const Launch& launch, std::uint32_t allowed) const {
   if (allowed == 0) return 1;
   const std::uint64_t sms = allowed;
   const std::uint64_t chunks = (std::uint64_t{launch.args.total} + launch.chunk - 1) / launch.chunk;
   const std::uint64_t wanted = std::min(chunks, sms * launch.per_sm);
-  if (launch.shared_sms() != 0) return static_cast<std::uint32_t>(wanted);
   return static_cast<std::uint32_t>((wanted * (sms + 2 * view().idle_sms()) + sms - 1) / sms);
 }
 
@@ -89,21 +82,18 @@ void Context::add_to_book(Stream& stream, std::unique_ptr<Launch> owned, std::ui
   Launch& launch = *owned;
   launch.slot = slot;
   launch.issued_ns = monotonic_ns();
-  launch.needs = needs_of(launch);
   const bool first = stream.outstanding.empty();
   if (first) state_.limits.choose(stream);
-  const std::uint32_t gained = state_.book.needs().gained();
   state_.book.add(stream, std::move(owned));
   plan(launch, stream);
   if (first) {
     state_.limits.divide();
   }
-  // A kernel that takes more of an SM than those before it must not begin before the daemon knows of it.
-  if (first || (view().mode() == ipc::Mode::capacity && state_.book.needs().gained() != gained)) state_.usage.publish();
   if (first) {
+    state_.usage.publish();
     // The daemon takes SMs from who had no demand, and looks at the demand once more: one of the two sees the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    launch.args.range = state_.limits.allowed(stream, launch);
+    launch.args.range = state_.limits.allowed(stream);
   }
   if (state_.book.outstanding() == 1 && view().jobs() != ipc::kNoJobs) state_.agent.note_work_begins();
   const std::uint32_t allowed = gpuctl::range_size(launch.args.range);

@@ -47,7 +47,6 @@ void LaunchBook::add(Stream& stream, std::unique_ptr<Launch> owned) {
   owned->number = next_number();
   if (stream.outstanding.empty()) active_.push_back(&stream);
   stream.queued += owned->graph.counts;
-  needs_.add(owned->needs);
   stream.outstanding.push_back(std::move(owned));
   ++outstanding_;
 }
@@ -104,7 +103,6 @@ void LaunchBook::take_oldest(Stream& stream, std::uint64_t now_ns) {
   std::unique_ptr<Launch> launch = std::move(stream.outstanding.front());
   stream.outstanding.pop_front();
   stream.queued -= launch->graph.counts;
-  needs_.remove(launch->needs);
   --outstanding_;
   if (launch->refused()) {
     slots_.give_back(launch->slot, false);

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "libgpuslice/base/stream_key.h"
-#include "libgpuslice/image/outstanding_needs.h"
 #include "libgpuslice/launch/outstanding.h"
 #include "libgpuslice/launch/slots.h"
 
@@ -68,8 +67,6 @@ class LaunchBook {
   const std::vector<Stream*>& active() const { return active_; }
   /// May be read without the mutex.
   std::uint32_t outstanding() const { return outstanding_; }
-  /// What the workers of outstanding launches take of an SM.
-  const OutstandingNeeds& needs() const { return needs_; }
   /// Whether complete launches have workers that may not have left yet.
   bool any_leaving() const { return !leaving_.empty(); }
   /// The launch with the lowest number; null: none is outstanding.
@@ -113,7 +110,6 @@ class LaunchBook {
   std::vector<std::unique_ptr<Stream>> orphans_;  ///< streams that the program destroyed with launches outstanding
   std::vector<std::unique_ptr<Launch>> leaving_;  ///< complete, but some workers may not have left yet
   std::vector<Stream*> active_;
-  OutstandingNeeds needs_;
   std::atomic<std::uint32_t> outstanding_ = 0;
   std::uint64_t launches_ = 0;  ///< persistent launches so far
   std::uint64_t graph_launches_ = 0;

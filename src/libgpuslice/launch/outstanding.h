@@ -68,9 +68,8 @@ struct Launch {
   /// The packed parameter block, LaunchArgs included; the agent uses it to launch more workers.
   std::vector<std::byte> params;
   gpuctl::ptx::LaunchArgs args{};
-  std::uint32_t per_sm = 1;          ///< workers that one SM holds: one CapSM
-  gpuctl::ipc::WorkerNeeds needs{};  ///< the same while it is in the book
-  std::uint32_t chunk = 1;           ///< most block-tasks per claim
+  std::uint32_t per_sm = 1;  ///< workers that one SM holds: one CapSM
+  std::uint32_t chunk = 1;   ///< most block-tasks per claim
   std::uint32_t slot = 0;
   std::uint32_t launched = 0;       ///< workers of all grids so far
   std::uint64_t number = 0;         ///< number of this launch in the context, from 1
@@ -83,8 +82,6 @@ struct Launch {
   Measured measured;
 
   bool refused() const { return issued.load(std::memory_order_acquire) && failed; }
-  /// How many SMs the GPU has, if its workers share them with other kernels; else 0, and it has whole SMs.
-  std::uint32_t shared_sms() const { return args.flags >> gpuctl::ptx::kSmsShift; }
 };
 
 /// Most launches, of kernels and of graphs, that may wait in a stream. It is below the number at which the driver

@@ -125,13 +125,8 @@ std::uint32_t Slots::here(std::uint32_t index) const {
   return std::accumulate(std::begin(memory_.here[index]), std::end(memory_.here[index]), 0u);
 }
 
-bool Slots::here_outside(std::uint32_t index, std::uint32_t range, std::uint32_t shared_sms,
-                         std::uint32_t per_sm) const {
+bool Slots::here_outside(std::uint32_t index, std::uint32_t range) const {
   const Here& workers = memory_.here[index];
-  if (shared_sms != 0) {
-    const std::uint32_t allowed = gpuctl::range_size(range) * per_sm;
-    return here(index) > allowed || *std::ranges::max_element(workers) > (allowed + shared_sms - 1) / shared_sms;
-  }
   for (std::uint32_t sm = 0; sm < gpuctl::kMaxSms; ++sm) {
     if (workers[sm] != 0 && (sm < (range & 0xffff) || sm >= range >> 16)) return true;
   }

@@ -67,9 +67,8 @@ class Slots {
   /// kCopies. Only the agent calls it.
   static constexpr std::uint32_t kCopies = 16;
   CUresult copy_here(std::uint32_t index, std::uint32_t slot, CUstream stream) const;
-  /// Whether that copy shows workers outside `range` (gpuctl::pack_range): on other SMs, or, if the launch shares the
-  /// GPU's SMs (`shared_sms` is not 0), more of them on an SM than the range leaves. An SM holds `per_sm`.
-  bool here_outside(std::uint32_t index, std::uint32_t range, std::uint32_t shared_sms, std::uint32_t per_sm) const;
+  /// Whether that copy shows workers on SMs outside `range` (gpuctl::pack_range).
+  bool here_outside(std::uint32_t index, std::uint32_t range) const;
   /// How many workers that copy shows.
   std::uint32_t here(std::uint32_t index) const;
 

@@ -33,11 +33,6 @@ class StreamLimits {
   std::uint32_t allowed(const Stream& stream) const {
     return gpuctl::pack_range(view_.granted(), limits_[stream.limit]);
   }
-  /// What its workers are allowed: that range, or where they share SMs, one as long from 0 on.
-  std::uint32_t allowed(const Stream& stream, const Launch& launch) const {
-    const std::uint32_t range = allowed(stream);
-    return launch.shared_sms() == 0 ? range : gpuctl::pack_range(gpuctl::range_size(range), gpuctl::kNoLimit);
-  }
 
   void write_to(gpuctl::Polled& polled) const;
   /// The GPU's address of what the workers of later launches poll: GrantView::polled().

@@ -60,19 +60,6 @@ TEST_F(StreamLimitsTest, TwoStreamsShareItAndTheirWorkersReadThat) {
   EXPECT_EQ(gpuctl::range_size(gpuctl::pack_range(kGpuSms, polled_.limits[0])), kGpuSms);
 }
 
-TEST_F(StreamLimitsTest, WhereSmsAreSharedARangeIsAnAmount) {
-  add(1);
-  const Stream& other = add(2);
-  Launch& launch = *other.outstanding.front();
-  const std::uint32_t range = limits_.allowed(other);
-  EXPECT_NE(range & 0xffff, 0u);
-  EXPECT_EQ(limits_.allowed(other, launch), range);
-  launch.args.flags = kGpuSms << gpuctl::ptx::kSmsShift;
-  EXPECT_EQ(limits_.allowed(other, launch), gpuctl::pack_range(kGpuSms / 2, gpuctl::kNoLimit));
-  polled_.capsm = 0;
-  EXPECT_EQ(gpuctl::range_size(limits_.allowed(other, launch)), 0u);
-}
-
 TEST_F(StreamLimitsTest, WithMoreStreamsThanLimitsSomeHaveNone) {
   std::vector<std::uint32_t> limits;
   for (std::uintptr_t i = 1; i <= std::size(polled_.limits) + 1; ++i) limits.push_back(add(i).limit);

@@ -72,7 +72,6 @@ void UsagePublisher::publish() {
   demand = std::min(demand + opaque_.demand(), view_.sms());
   const std::uint32_t wanted = view_.jobs();
   bool news = wanted != ipc::kNoJobs && tell_head(wanted);
-  news |= view_.mode() == ipc::Mode::capacity && tell_needs();
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, book_.outstanding());
   // The daemon need not hear of demand that the current grant covers. But the daemon gives the SMs that other clients
@@ -92,7 +91,6 @@ void UsagePublisher::withdraw() {
   if (ipc::Usage* out = view_.usage()) {
     ipc::store(out->demand, 0u);
     ipc::store(out->outstanding, 0u);
-    ipc::store(ipc::needs_at(*Client::get().stub(), static_cast<std::size_t>(view_.device_index())).count, 0u);
   }
 }
 
@@ -100,34 +98,10 @@ void UsagePublisher::forget_told() {
   told_demand_ = 0;
   told_head_ = 0;
   told_part_ = 0;
-  told_needs_count_ = 0;
 }
 
 std::uint32_t UsagePublisher::take_original_launches() {
   return original_launches_.load(std::memory_order_relaxed) > 0 ? original_launches_.exchange(0) : 0;
-}
-
-/// Returns true if the daemon must be told now: there is something that it does not count yet. A launch in original
-/// form may be of any kernel.
-bool UsagePublisher::tell_needs() {
-  const std::span<const ipc::WorkerNeeds> told{told_needs_.data(), told_needs_count_};
-  const auto kinds = opaque_.demand() == 0 ? book_.needs().kinds() : std::span<const ipc::WorkerNeeds>();
-  if (std::ranges::equal(kinds, told)) return false;
-  const auto is_told = [&](const ipc::WorkerNeeds& kind) { return std::ranges::find(told, kind) != told.end(); };
-  const bool news = kinds.empty() ? book_.outstanding() != 0 : !std::ranges::all_of(kinds, is_told);
-  ipc::Needs& out = ipc::needs_at(*Client::get().stub(), static_cast<std::size_t>(view_.device_index()));
-  ipc::write_versioned(out, [&] {
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      ipc::store(out.kinds[i].threads, kinds[i].threads);
-      ipc::store(out.kinds[i].registers, kinds[i].registers);
-      ipc::store(out.kinds[i].per_sm, kinds[i].per_sm);
-      ipc::store(out.kinds[i].shared, kinds[i].shared);
-    }
-    ipc::store(out.count, static_cast<std::uint32_t>(kinds.size()));
-  });
-  std::ranges::copy(kinds, told_needs_.begin());
-  told_needs_count_ = static_cast<std::uint32_t>(kinds.size());
-  return news;
 }
 
 /// Returns true if the daemon must be told now.

@@ -1,12 +1,11 @@
-// What a context tells the daemon through the stub page: how much work it has, what its workers take of an SM where
-// programs share each (ipc::Needs), and, for policies for jobs (Grant::jobs), which launch is its head now (ipc::Head).
+// What a context tells the daemon through the stub page: how much work it has and, for policies for jobs
+// (Grant::jobs), which launch is its head now (ipc::Head).
 //
 // A client is one job on a device: its oldest outstanding launch there, in whichever stream. The grant belongs to the
 // client, so launches in its other streams share the SMs that the head is given. A launch in original form is a job
 // too, as far as it is known which of those is the oldest (opaque.h).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -37,15 +36,12 @@ class UsagePublisher {
 
  private:
   bool tell_head(std::uint32_t wanted);
-  bool tell_needs();
 
   const GrantView& view_;
   LaunchBook& book_;
   const OpaqueWork& opaque_;
   std::uint32_t told_demand_ = 0;
   std::uint32_t told_part_ = 0;  ///< the grant at which it last told the daemon that it began with a part of the GPU
-  std::array<gpuctl::ipc::WorkerNeeds, gpuctl::ipc::kMostNeeds> told_needs_{};  ///< ipc::Needs as last written
-  std::uint32_t told_needs_count_ = 0;
   std::uint64_t told_head_ = 0;  ///< ipc::Head::launch as last written
   /// OpaqueJob::issued_ns of the launch in original form that was last the head ...
   std::uint64_t told_opaque_ns_ = 0;

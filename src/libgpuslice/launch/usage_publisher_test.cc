@@ -52,7 +52,7 @@ class UsagePublisherTest : public testing::Test {
   ~UsagePublisherTest() override { g_stub = nullptr; }
 
   /// Books a launch that could fill so many SMs.
-  Launch& add(std::uint32_t sms, std::uint16_t registers = 32) {
+  Launch& add(std::uint32_t sms) {
     Stream& stream = book_.stream_of(nullptr);
     auto launch = std::make_unique<Launch>();
     launch->instance = &kernel_.instance;
@@ -60,7 +60,6 @@ class UsagePublisherTest : public testing::Test {
     launch->args.total = launch->args.tasks = sms;
     launch->config.block[0] = launch->config.block[1] = launch->config.block[2] = 2;
     launch->issued_ns = 50;
-    launch->needs = {.threads = 8, .registers = registers, .per_sm = 3, .shared = 100};
     launch->issued = true;
     Launch& raw = *launch;
     book_.add(stream, std::move(launch));
@@ -77,8 +76,6 @@ class UsagePublisherTest : public testing::Test {
   }
   const ipc::Usage& told() const { return stub_.usage[0]; }
   const ipc::Head& head() const { return stub_.head[0]; }
-
-  const ipc::Needs& needs() { return ipc::needs_at(stub_, 0); }
 
   ipc::NewStub page_ = std::move(ipc::NewStub::create(1, 1).value());
   ipc::Stub& stub_ = *page_.map.get();
@@ -144,32 +141,6 @@ TEST_F(UsagePublisherTest, TheDaemonIsWokenForEachRiseWhileItsSmsMayBeLent) {
   opaque_.begin(20, kGpuSms, {});
   EXPECT_EQ(kicks_of_publishing(), 1);
   EXPECT_EQ(kicks_of_publishing(), 0);
-}
-
-TEST_F(UsagePublisherTest, WhereProgramsShareEachSmTheDaemonKnowsWhatWorkersTake) {
-  Launch& first = add(30);
-  usage_.publish();
-  EXPECT_EQ(needs().version, 0u);
-  stub_.grant[0].flags = ipc::pack_mode(ipc::Mode::capacity);
-  EXPECT_EQ(kicks_of_publishing(), 1);
-  EXPECT_EQ(kicks_of_publishing(), 0);
-  ASSERT_EQ(needs().count, 1u);
-  EXPECT_EQ(needs().version % 2, 0u);
-  EXPECT_EQ(needs().kinds[0], first.needs);
-  add(30);
-  EXPECT_EQ(kicks_of_publishing(), 0) << "one more of them";
-  Launch& other = add(30, 64);
-  EXPECT_EQ(kicks_of_publishing(), 1);
-  EXPECT_EQ(needs().count, 2u);
-  opaque_.begin(20, kGpuSms, {});
-  EXPECT_EQ(kicks_of_publishing(), 1) << "of that nobody knows";
-  EXPECT_EQ(needs().count, 0u);
-  usage_.withdraw();
-  usage_.forget_told();
-  take_out(first);
-  take_out(other);
-  usage_.publish();
-  EXPECT_EQ(needs().count, 0u);
 }
 
 TEST_F(UsagePublisherTest, WithoutAPolicyForJobsThereIsNoHead) {

@@ -22,12 +22,12 @@ namespace gpuctl::ptx {
 
 // clang-format off
 BOOST_DESCRIBE_STRUCT(DeviceSlot, (), (next, gone, looked, alone, polling, range, extra, reserved2, left,
-  reserved3, posted, task_ns, ranked, here))
+  reserved3, posted, task_ns, reserved4, here))
 BOOST_DESCRIBE_STRUCT(HostSlot, (), (started, done, resting, lone, left, progress, task_ns, entered, start_ns, done_ns,
   left_ns, reserved3))
 BOOST_DESCRIBE_STRUCT(LaunchArgs, (), (slot, host, polled, total, tasks, grid_x, grid_y, grid_z, chunk, taper,
   quick_below, workers, first, given, flags, limit, range, by_grid_x, by_grid_y, order, advance, index_mask,
-  minus_grid_x, by_per_sm))
+  minus_grid_x))
 namespace pass {
 BOOST_DESCRIBE_STRUCT(SharedWords, (), (published, part_begin, part_end, leader_state, known, looks, chunk_tasks,
   started_on, finished, quick_size, seen_range, counted, reserved))
@@ -54,7 +54,6 @@ const Accesses& model() {
       {"DeviceSlot.left", {"add 4", "load 4", "load 16"}},  // up to `task_ns`
       {"DeviceSlot.posted", {"store 4"}},
       {"DeviceSlot.task_ns", {"load 4", "store 4"}},
-      {"DeviceSlot.ranked", {"add 4"}},
       {"DeviceSlot.here", {"add 4"}},
       {"HostSlot.started", {"store 4", "store 8"}},  // with `done`
       {"HostSlot.resting", {"store 4"}},
@@ -156,7 +155,7 @@ TEST(WorkerModel, AccessesReachWholeAlignedFields) {
         if (field.offset >= end || field.offset + field.size <= begin) continue;
         reached.insert(type + other);
         const bool whole = field.offset >= begin && field.offset + field.size <= end;
-        EXPECT_TRUE(whole || other == "here" || other == "ranked") << access << " of " << name << " cuts " << other;
+        EXPECT_TRUE(whole || other == "here") << access << " of " << name << " cuts " << other;
       }
     }
   }

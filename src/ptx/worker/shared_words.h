@@ -17,7 +17,7 @@ struct SharedWords {
   std::uint32_t known;         ///< all numbers below this one are claimed, as far as the leader knows
   std::uint32_t looks;         ///< whether the leader looks before it claims: 0 no, 1 for now, 2 always
   std::uint32_t chunk_tasks;   ///< block-tasks in the leader's chunk
-  std::uint32_t started_on;    ///< the SM on which the worker started, and its place (kHasPlace)
+  std::uint32_t started_on;    ///< the SM on which the worker started
   std::uint32_t finished[2];   ///< how many warps have finished what was published, in alternate turns
   std::uint32_t quick_size;    ///< the size of the next claim if that may be a quick one, else 0
   std::uint32_t seen_range;    ///< the range in DeviceSlot, as the leader last saw it

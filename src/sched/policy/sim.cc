@@ -9,9 +9,8 @@
 // long one gets little. `floor` bounds that: each job starts with that fraction of an equal share of the device, as far
 // as it can use it.
 //
-// Where jobs share each SM (PolicyInputs::sm), a job gets a number of workers on every SM, which is SiM's own unit, or
-// in the daemon so many SMs by capacity, which are so many workers on every SM, or one more on some of them. What
-// fits is what the registers, warps, blocks, shared memory and barriers of an SM suffice for, so kernels that need
+// Where jobs share each SM (PolicyInputs::sm), a job gets a number of workers on every SM, which is SiM's own unit.
+// What fits is what the registers, warps, blocks, shared memory and barriers of an SM suffice for, so kernels that need
 // different things have more room together. If not even one worker of each fits, each is given one, as in the paper.
 // The hardware then starts them as room becomes free.
 //
@@ -32,7 +31,6 @@ class Sim : public JobPolicy {
   Sim(const PolicyInputs& inputs, Time refine, double floor)
       : curves_(inputs.curves),
         sm_(inputs.sm),
-        sms_(inputs.sms),
         blocks_(inputs.blocks),
         refine_(refine > Time{0} ? refine : kNever),
         floor_(floor) {}
@@ -62,7 +60,7 @@ class Sim : public JobPolicy {
     /// Its remaining time divided by its curve's time for all it can fill. Without a curve: its remaining time with one
     /// CapSM.
     double scale;
-    Footprint block;  ///< only where jobs share each SM
+    BlockShape block;  ///< only where jobs share each SM
   };
   /// The order in which tenants are advanced: a heap with the longest remaining time at the front.
   struct Entry {
@@ -99,11 +97,7 @@ class Sim : public JobPolicy {
     }
     for (std::size_t i = 0; i < tenants_.size(); ++i) shares_[i].capsm = CapSM{tenants_[i].capsm};
   }
-  /// In a slice with a maximum the grants add up to that.
-  Room empty_room(const View& view) const {
-    if (!sm_ || view.capacity < sms_) return Room(view.capacity);
-    return sms_ > CapSM{} ? Room(*sm_, sms_) : Room(*sm_);
-  }
+  Room empty_room(const View& view) const { return sm_ ? Room(*sm_) : Room(view.capacity); }
   /// Fills tenants_ and heap_, each tenant with `floor` of an equal share of what it could have alone, and with one at
   /// least. False if that does not fit.
   bool start(const View& view, Room& room, double floor) {
@@ -111,8 +105,7 @@ class Sim : public JobPolicy {
     heap_.clear();
     const auto count = static_cast<std::uint32_t>(found_.size());
     for (const std::uint32_t job : found_) {
-      const bool workers = sm_ && sms_ == CapSM{};
-      const std::uint32_t whole = workers ? std::min(view.jobs[job].need, view.capacity).count : view.capacity.count;
+      const std::uint32_t whole = sm_ ? std::min(view.jobs[job].need, view.capacity).count : view.capacity.count;
       const auto part = static_cast<std::uint32_t>(std::lround(floor * whole / count));
       add(view, job, std::clamp(part, 1u, std::max(1u, whole / count)));
     }
@@ -198,7 +191,6 @@ class Sim : public JobPolicy {
 
   CurveSource curves_;
   std::optional<SmLimits> sm_;
-  CapSM sms_;
   BlockSource blocks_;
   Time refine_;
   double floor_;

@@ -30,7 +30,7 @@ constexpr std::array kPolicies{
     Policy{"rr", "round robin (FRS)", "quantum_ms=1", nullptr, make_rr},
     Policy{"cfs", "equal parts of an epoch, the longest waiting first (FRS)", "epoch_ms=4", nullptr, make_cfs},
     Policy{"sim", "side by side by time curves, so that all end early (SiM)", "refine_ms=10 floor=0.25", nullptr,
-           make_sim, true},
+           make_sim},
 };
 constexpr std::size_t kOffered = 6;
 

@@ -101,60 +101,21 @@ TEST(Residency, ARoomOfSmsCountsThem) {
   EXPECT_FALSE(room.change({}, CapSM{0}, CapSM{3}));
   EXPECT_TRUE(room.change({}, CapSM{6}, CapSM{5}));
   EXPECT_TRUE(room.change({}, CapSM{0}, CapSM{3}));
-  EXPECT_EQ(room.grow({}, CapSM{3}, CapSM{9}), CapSM{3});
   EXPECT_TRUE(room.change({}, CapSM{5}, CapSM{1}));
   EXPECT_EQ(room.grow({}, CapSM{3}, CapSM{9}), CapSM{7});
+  EXPECT_TRUE(room.full());
 }
 
 TEST(Residency, ARoomOfWorkersCountsWhatTheyNeed) {
   Room room(limits("3.5"));
-  const Footprint lava = footprint_of(kLavaMd), tpacf = footprint_of(kTpacf);
+  const BlockShape &lava = kLavaMd, &tpacf = kTpacf;
   EXPECT_TRUE(room.change(lava, CapSM{0}, CapSM{6}));
-  EXPECT_TRUE(room.change(footprint_of(kParticleFilter), CapSM{0}, CapSM{8}));
+  EXPECT_TRUE(room.change(kParticleFilter, CapSM{0}, CapSM{8}));
   EXPECT_FALSE(room.change(tpacf, CapSM{0}, CapSM{1}));
   EXPECT_TRUE(room.change(lava, CapSM{6}, CapSM{4}));
   EXPECT_TRUE(room.change(tpacf, CapSM{0}, CapSM{1}));
   EXPECT_TRUE(room.change(tpacf, CapSM{1}, CapSM{0}));
   EXPECT_EQ(room.grow(lava, CapSM{4}, CapSM{9}), CapSM{6});
-}
-
-// Of eight SMs: five of eight are as many of six workers of lavaMD on an SM as four are, or one more.
-TEST(Residency, CapacityOfSmsIsWorkersOnEach) {
-  const SmLimits sm = limits("3.5");
-  const auto of = [&](const Footprint& job, std::uint32_t capsm) { return use_of(sm, job, CapSM{capsm}, CapSM{8}); };
-  const Footprint lava = footprint_of(kLavaMd);
-  EXPECT_EQ(of(lava, 0), SmUse{});
-  EXPECT_EQ(of(lava, 4), use_of(sm, kLavaMd, 3));
-  EXPECT_EQ(of(lava, 5), use_of(sm, kLavaMd, 4));
-  EXPECT_EQ(of(lava, 8), use_of(sm, kLavaMd, 6));
-  EXPECT_EQ(next_amount(sm, lava, CapSM{0}, CapSM{8}), CapSM{1});
-  EXPECT_EQ(next_amount(sm, lava, CapSM{3}, CapSM{8}), CapSM{4});  // three workers, as with three
-  EXPECT_EQ(next_amount(sm, lava, CapSM{4}, CapSM{8}), CapSM{5});
-  EXPECT_EQ(next_amount(sm, lava, CapSM{8}, CapSM{8}), CapSM{8});
-  // Kernels that nobody knows take that part of everything, and so does a reserve.
-  EXPECT_EQ(of({}, 4).warps, 32u);
-  EXPECT_EQ(of({}, 4).shared, 24u * 1024);
-  EXPECT_EQ(of({lava.blocks, CapSM{4}}, 8).warps, 32u);
-  EXPECT_EQ(of({lava.blocks, CapSM{4}}, 8).shared, of(lava, 8).shared);
-  // Of two kernels each resource counts of the one that takes more of it.
-  const BlockShape both[] = {kLavaMd, kMd5Hash};
-  EXPECT_EQ(of({both}, 8).shared, of(lava, 8).shared);
-  EXPECT_EQ(of({both}, 8).warps, use_of(sm, kMd5Hash, 5).warps);
-}
-
-TEST(Residency, ARoomByCapacityHoldsWhatAddsUpOrFits) {
-  Room room(limits("3.5"), CapSM{8});
-  const Footprint lava = footprint_of(kLavaMd), filter = footprint_of(kParticleFilter), all;
-  EXPECT_TRUE(room.change(lava, CapSM{0}, CapSM{8}));
-  EXPECT_EQ(room.grow(filter, CapSM{0}, CapSM{8}), CapSM{4});  // eight of its sixteen: registers
-  EXPECT_FALSE(room.change(all, CapSM{0}, CapSM{1}));
-  EXPECT_TRUE(room.change(filter, CapSM{4}, CapSM{0}));
-  EXPECT_TRUE(room.change(lava, CapSM{8}, CapSM{5}));
-  EXPECT_TRUE(room.change(all, CapSM{0}, CapSM{3}));   // eight together
-  EXPECT_FALSE(room.change(all, CapSM{3}, CapSM{5}));  // lavaMD has two thirds of the shared memory
-  room.take(all, CapSM{8});                            // what somebody has not left yet
-  EXPECT_TRUE(room.change(lava, CapSM{5}, CapSM{4}));
-  EXPECT_FALSE(room.change(lava, CapSM{4}, CapSM{5}));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ CapSM SimDevice::taken(JobId id) const {
 /// Part of what is taken() becomes free; it still is among what is held or drained.
 void SimDevice::free(JobId id, CapSM capsm) {
   const CapSM before = taken(id);
-  room_.change(footprint_of(application(jobs_[id]).block), before, before - capsm);
+  room_.change(application(jobs_[id]).block, before, before - capsm);
 }
 
 bool SimDevice::draining(JobId id) const {
@@ -212,7 +212,7 @@ bool SimDevice::grow(Time now) {
   for (const JobId id : wanting_) {
     SimJob& job = jobs_[id];
     const CapSM before = taken(id), wanted = before + job.target - job.held;
-    const CapSM more = room_.grow(footprint_of(application(job).block), before, wanted) - before;
+    const CapSM more = room_.grow(application(job).block, before, wanted) - before;
     if (more.count == 0) continue;
     set_held(id, job.held + more, now);
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {

@@ -122,9 +122,7 @@ class Simulation {
       return std::span<const CurvePoint>(workload.applications[app].curve);
     };
     inputs.sm = workload_.sm;
-    inputs.blocks = [&workload = workload_](const Job& job) {
-      return footprint_of(workload.applications[job.kernel].block);
-    };
+    inputs.blocks = [&workload = workload_](const Job& job) { return workload.applications[job.kernel].block; };
     if (targets_.next() != kNever)
       inputs.kept = [this, d](std::uint32_t application) { return targets_.kept(d, application); };
     for (const Application& app : workload_.applications) {

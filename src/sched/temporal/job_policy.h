@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sched/residency/footprint.h"
+#include "sched/residency/sm_limits.h"
 #include "sched/temporal/job.h"
 
 namespace gpuctl::sched {
@@ -75,8 +75,8 @@ struct CurvePoint {
 /// until the next event.
 using CurveSource = std::function<std::span<const CurvePoint>(std::uint32_t kernel)>;
 
-/// What a job takes of an SM. Valid until the next event.
-using BlockSource = std::function<Footprint(const Job& job)>;
+/// What a block of a job takes of an SM.
+using BlockSource = std::function<BlockShape(const Job& job)>;
 
 /// Settings of a slice, for policies that know reserves.
 struct SliceLimits {
@@ -96,17 +96,12 @@ struct PolicyInputs {
   /// If set, jobs share each SM: an amount that a policy gives a job, its need and its curve count the workers that it
   /// has on every SM, and the capacity is how many blocks an SM holds at most. Then `blocks` is set too.
   std::optional<SmLimits> sm = {};
-  /// If set as well, an amount is a number of SMs by capacity, of so many (footprint.h).
-  CapSM sms = {};
   BlockSource blocks = {};
   std::vector<std::pair<std::string, std::string>> options = {};
 };
 
 /// Whether "name:option=value" is a policy for jobs that a slice can have; if not, what is wrong.
 Result<void> check_slice_policy(std::string_view text);
-
-/// Policy::by_capacity of a text that make_job_policy() accepts; false for "".
-bool prefers_capacity(std::string_view text);
 
 /// Makes a policy from "name" or "name:option=value:option=value"; an option without a value is set to 1.
 Result<std::unique_ptr<JobPolicy>> make_job_policy(std::string_view text, PolicyInputs inputs = {});

@@ -55,11 +55,6 @@ std::string_view name_in(std::string_view text) {
 
 }  // namespace
 
-bool prefers_capacity(std::string_view text) {
-  const Policy* policy = find_policy(name_in(text));
-  return policy != nullptr && policy->by_capacity;
-}
-
 Result<void> check_slice_policy(std::string_view text) {
   const std::string_view name = name_in(text);
   const Policy* policy = find_policy(name);

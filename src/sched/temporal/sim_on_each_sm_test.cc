@@ -25,7 +25,7 @@ Workers divided(const char* policy, const std::vector<Kernel>& kernels) {
   const SmLimits sm = sm_limits("3.5").value();
   PolicyInputs inputs;
   inputs.sm = sm;
-  inputs.blocks = [&](const Job& job) { return footprint_of(kernels[job.kernel - 1].block); };
+  inputs.blocks = [&](const Job& job) { return kernels[job.kernel - 1].block; };
   inputs.curves = [&](std::uint32_t kernel) { return std::span<const CurvePoint>(kernels[kernel - 1].curve); };
   Scheduler scheduler(std::move(*make_job_policy(policy, inputs)), CapSM{sm.blocks});
   for (std::uint32_t k = 1; k <= kernels.size(); ++k)

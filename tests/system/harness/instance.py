@@ -31,8 +31,6 @@ DRIVER_PROGRAMS = BUILD / "tests/driver"
 SMS = 8
 # Beside ALWAYS_REWRITTEN: block-tasks count as short, as they do on a GPU: workers claim them without having looked.
 ALL_SHORT = ALWAYS_REWRITTEN + "lab.block_target_us = 1000000\n"
-# Programs share each SM.
-BY_CAPACITY = ALWAYS_REWRITTEN + 'lab.placement = "capacity"\n'
 SLOW_S = 5  # a test that takes longer says so
 # With sanitizers, what is to be watched while it runs is to take as much longer as whoever watches it.
 SLOWER = 5 if os.environ.get("GPUCTL_SANITIZER_RUNTIME") else 1

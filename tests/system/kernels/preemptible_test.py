@@ -36,9 +36,6 @@ class Preemptible(instance.SystemTest):
     def test_storm_of_eager_workers(self):
         self.storm(config=instance.ALL_SHORT)
 
-    def test_storm_by_capacity(self):
-        self.storm(config=instance.BY_CAPACITY)
-
     def storm(self, **daemon):
         self.start_daemon("--evict-storm", STORM_US, **daemon)
         self.gpuctl("create-slice", "s")

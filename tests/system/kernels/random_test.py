@@ -52,10 +52,6 @@ class Random(instance.SystemTest):
             evictions += self.compare(
                 batch, "claimed at once", expected, ("--evict-storm", STORM_US), SLOWLY_NS, config=instance.ALL_SHORT
             )
-            by_capacity = {"config": instance.BY_CAPACITY}
-            evictions += self.compare(
-                batch, "evicted by capacity", expected, ("--evict-storm", STORM_US), SLOWLY_NS, **by_capacity
-            )
             evictions += self.compare(batch, "resized", expected, warp_instruction_ns=SLOWLY_NS, resize=True)
             kernels += sum("together" not in line for line in expected)
             print(

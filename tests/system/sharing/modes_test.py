@@ -68,9 +68,6 @@ class Modes(instance.SystemTest):
     def test_side_by_side(self):
         self.through_all(("free", "common", "part", "lent", "workers"), "")
 
-    def test_by_capacity(self):
-        self.through_all(("free", "capacity"), 'lab.placement = "capacity"\n')
-
 
 if __name__ == "__main__":
     instance.main()
