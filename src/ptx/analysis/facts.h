@@ -20,7 +20,6 @@ enum GridReads : std::uint8_t {
   kReadsNctaidX = 8,
   kReadsNctaidY = 16,
   kReadsNctaidZ = 32,
-  kReadsNctaid = kReadsNctaidX | kReadsNctaidY | kReadsNctaidZ,
 };
 
 /// Facts of one function body.
