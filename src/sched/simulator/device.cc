@@ -15,13 +15,12 @@ double seconds(Time t) {
 }  // namespace
 
 SimDevice::SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy,
-                     std::vector<SimJob>& jobs, Outcome& outcome, bool keep_stretches)
+                     std::vector<SimJob>& jobs, Outcome& outcome)
     : workload_(workload),
       index_(index),
       scheduler_(std::move(policy), workload.capsm),
       jobs_(jobs),
       outcome_(outcome),
-      keep_stretches_(keep_stretches),
       room_(workload.sm ? Room(*workload.sm) : Room(workload.capsm)) {}
 
 CapSM SimDevice::usable(const SimJob& job) const {
@@ -89,21 +88,6 @@ bool SimDevice::draining(JobId id) const {
   return std::any_of(drains_.begin(), drains_.end(), [&](const Drain& drain) { return drain.job == id; });
 }
 
-void SimDevice::set_held(JobId id, CapSM held, Time now) {
-  SimJob& job = jobs_[id];
-  if (held == job.held) return;
-  if (keep_stretches_) {
-    const auto at = std::find_if(holding_since_.begin(), holding_since_.end(), [&](auto& h) { return h.first == id; });
-    if (at != holding_since_.end()) {
-      if (now > at->second)
-        outcome_.stretches.push_back({job.application, job.instance, index_, at->second, now, job.held});
-      holding_since_.erase(at);
-    }
-    if (held.count > 0) holding_since_.emplace_back(id, now);
-  }
-  job.held = held;
-}
-
 void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
   const Time elapsed = now - now_;
   for (const JobId id : active_) {
@@ -121,7 +105,7 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
     if (job.left > kDone) continue;
     free(id, taken(id));
     std::erase_if(drains_, [&](const Drain& drain) { return drain.job == id; });
-    set_held(id, CapSM{}, now);
+    job.held = {};
     const Job& seen = *scheduler_.find(id);
     outcome_.launches.push_back({job.application, job.instance, index_, job.priority, seen.evictions, job.arrived, now,
                                  job.alone, seen.waited_at(now)});
@@ -198,7 +182,7 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
   const Time working_until = works ? now + application(job).task : now;
   const Time free_at = works ? working_until + eviction_cost(job) : now;
   if (free_at <= now) free(id, leaving);
-  set_held(id, to, now);
+  job.held = to;
   if (free_at > now) drains_.push_back({id, leaving, working_until, free_at});
   if (to.count == 0 && free_at == now) {
     std::erase(active_, id);
@@ -214,7 +198,7 @@ bool SimDevice::grow(Time now) {
     const CapSM before = taken(id), wanted = before + job.target - job.held;
     const CapSM more = room_.grow(application(job).block, before, wanted) - before;
     if (more.count == 0) continue;
-    set_held(id, job.held + more, now);
+    job.held += more;
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
       active_.push_back(id);
       starting_.push_back(id);

@@ -26,7 +26,7 @@ struct SimJob {
 class SimDevice {
  public:
   SimDevice(const Workload& workload, std::uint32_t index, std::unique_ptr<JobPolicy> policy, std::vector<SimJob>& jobs,
-            Outcome& outcome, bool keep_stretches);
+            Outcome& outcome);
 
   /// Does all that happens at `now` before new jobs arrive: SMs become free, jobs end (their ids go to `finished`).
   void run_until(Time now, std::vector<JobId>& finished);
@@ -52,7 +52,6 @@ class SimDevice {
   void shrink(JobId id, CapSM to, Time now);
   bool grow(Time now);
   bool start_those_ready(Time now);
-  void set_held(JobId id, CapSM held, Time now);
   CapSM taken(JobId id) const;
   void free(JobId id, CapSM capsm);
   bool draining(JobId id) const;
@@ -63,14 +62,12 @@ class SimDevice {
   Scheduler scheduler_;
   std::vector<SimJob>& jobs_;
   Outcome& outcome_;
-  bool keep_stretches_;
   Room room_;
   Time now_{};
   std::vector<JobId> active_;    ///< hold SMs or are being drained
   std::vector<JobId> starting_;  ///< those of active_ that do not work on their SMs yet
   std::vector<JobId> wanting_;   ///< have a grant beyond what they hold; the earliest grant comes first
   std::vector<Drain> drains_;
-  std::vector<std::pair<JobId, Time>> holding_since_;  ///< for stretches
 };
 
 }  // namespace gpuctl::sched

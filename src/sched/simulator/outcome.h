@@ -25,22 +25,14 @@ struct Launch {
   Time arrived{}, finished{}, alone{}, waited{};
 };
 
-/// A stretch of time in which an application held SMs of a device.
-struct Stretch {
-  std::uint32_t application = 0, instance = 0, device = 0;
-  Time from{}, to{};
-  CapSM capsm{};
-};
-
 struct Outcome {
   std::vector<Launch> launches;  ///< in the order they finished
   std::vector<double> held;      ///< per application: CapSM x seconds held, without those being evicted
   double lost = 0;               ///< CapSM x seconds lost to evictions and dispatches
   std::uint64_t evictions = 0;   ///< each of all SMs of a job
   std::uint64_t decisions = 0;
-  bool too_many = false;           ///< more than kMostLaunches: the rest is of no use
-  Time end{};                      ///< of the last launch that counts
-  std::vector<Stretch> stretches;  ///< only on request
+  bool too_many = false;  ///< more than kMostLaunches: the rest is of no use
+  Time end{};             ///< of the last launch that counts
 };
 
 }  // namespace gpuctl::sched

@@ -48,12 +48,12 @@ std::vector<Start> starts(const Workload& workload, Random& random) {
 /// One run: its members are the state of the simulated clock, applications and devices.
 class Simulation {
  public:
-  Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches)
+  Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed)
       : workload_(workload), random_(seed), targets_(workload, seed) {
     outcome_.held.resize(workload.applications.size());
     devices_.reserve(workload.devices);
     for (std::uint32_t d = 0; d < workload.devices; ++d) {
-      devices_.emplace_back(workload, d, make_policy(inputs(d)), jobs_, outcome_, keep_stretches);
+      devices_.emplace_back(workload, d, make_policy(inputs(d)), jobs_, outcome_);
       loads_.emplace(Time{}, d);
     }
     load_.resize(workload.devices);
@@ -211,8 +211,8 @@ class Simulation {
 
 }  // namespace
 
-Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed, bool keep_stretches) {
-  return Simulation(workload, make_policy, seed, keep_stretches).run();
+Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed) {
+  return Simulation(workload, make_policy, seed).run();
 }
 
 Metrics measure(const Outcome& outcome) {

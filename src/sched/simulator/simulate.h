@@ -21,8 +21,7 @@ namespace gpuctl::sched {
 /// Makes the policy of one device; each application is a slice.
 using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(const PolicyInputs&)>;
 
-Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed,
-                 bool keep_stretches = false);
+Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed);
 
 /// Over all launches; the turnaround is finished - arrived.
 Metrics measure(const Outcome& outcome);
