@@ -15,6 +15,7 @@
 #include "gpuctl/line/arguments.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/suggest.h"
+#include "gpuctl/text/table.h"
 #include "ipc/interface.h"
 
 namespace gpuctl::cli {
@@ -152,7 +153,14 @@ void add_global_options(CLI::App& app, Context& context) {
 }
 
 Outcome<int> carry_out(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
-  Context context{default_socket(), false, cut_program(arguments), out, err, &out == &std::cout && drawable_terminal()};
+  const bool own_output = &out == &std::cout;
+  Context context{default_socket(),
+                  false,
+                  cut_program(arguments),
+                  out,
+                  err,
+                  own_output && drawable_terminal(),
+                  own_output ? terminal_width() : 0};
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   const std::size_t at = skip_options(arguments, 0);

@@ -20,6 +20,7 @@ struct Context {
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;  ///< out is a terminal that understands ANSI sequences
+  std::size_t width = 0;         ///< columns of the terminal that out is; 0: it is none
 };
 
 /// Does the work after the command line was parsed; returns the exit status.

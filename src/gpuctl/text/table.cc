@@ -1,5 +1,8 @@
 #include "gpuctl/text/table.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -55,6 +58,11 @@ std::string fit_end(std::string_view text, std::size_t width) {
   if (width == 0) return {};
   while (!text.empty() && display_width(text) >= width) text.remove_prefix(First(text).bytes);
   return '~' + std::string(text);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 std::string printable(std::string_view text) {

@@ -16,6 +16,9 @@ std::string fit(std::string_view text, std::size_t width);
 /// The same, but cut at its begin.
 std::string fit_end(std::string_view text, std::size_t width);
 
+/// Columns of the terminal that standard output is; 0: it is none.
+std::size_t terminal_width();
+
 /// `text` with '?' for each control character and for invalid UTF-8: names of other people's programs must not control
 /// the terminal.
 std::string printable(std::string_view text);

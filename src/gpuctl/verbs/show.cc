@@ -56,22 +56,23 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
 
 Table client_table(const std::vector<ipc::Client>& clients) {
   using enum Table::Align;
+  // On a narrow terminal those go first that the lines above sum up.
   Table table({{"PID", right},
-               {"USER", left},
+               {"USER", left, 0, 1},
                {"GPU", right},
                {"STATE", left},
                {"GRANTED", right},
-               {"HOLDING", right},
-               {"DEMAND", right},
+               {"HOLDING", right, 0, 3},
+               {"DEMAND", right, 0, 2},
                {"MEMORY", right},
-               {"LAUNCHES", right},
-               {"P50", right, 0, 0, true},
+               {"LAUNCHES", right, 0, 4},
+               {"P50", right, 0, 5, true},
                {"P99", right, 0, 0, true},
-               {"P99.9", right, 0, 0, true},
-               {"EVICTIONS", right},
-               {"EVICT MEAN", right},
-               {"EVICT MAX", right},
-               {"COMMAND", left}});
+               {"P99.9", right, 0, 6, true},
+               {"EVICTIONS", right, 0, 7},
+               {"EVICT MEAN", right, 0, 9},
+               {"EVICT MAX", right, 0, 8},
+               {"COMMAND", left, 16}});
   for (const ipc::Client& c : clients) {
     const std::string pid = std::to_string(c.pid);
     if (c.usage.empty())
@@ -172,7 +173,7 @@ Action declare_show(Arguments& arguments) {
     print_slice(context.out, shown->slice);
     if (!shown->clients.empty()) {
       context.out << '\n';
-      for (const std::string& line : client_table(shown->clients).lines()) context.out << line << '\n';
+      for (const std::string& line : client_table(shown->clients).lines(context.width)) context.out << line << '\n';
     }
     return kExitOk;
   };

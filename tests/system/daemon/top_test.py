@@ -18,9 +18,9 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"  # the alternate screen
 
 
 class Screen:
-    """A pseudo-terminal with gpuctl top on it. `text` is all that it has drawn so far."""
+    """A pseudo-terminal with gpuctl on it, by default its verb top. `text` is all that it has drawn so far."""
 
-    def __init__(self, test, columns=100, lines=30, kind="xterm"):
+    def __init__(self, test, columns=100, lines=30, kind="xterm", verb=("top", "--interval", "0.1")):
         self.main, self.terminal = pty.openpty()
         test.addCleanup(os.close, self.main)
         test.addCleanup(os.close, self.terminal)
@@ -28,7 +28,7 @@ class Screen:
         self.before = termios.tcgetattr(self.terminal)
         self.text = ""
         self.process = subprocess.Popen(
-            [instance.GPUCTL, "top", "--interval", "0.1"],
+            [instance.GPUCTL, *verb],
             env={**test.env, "TERM": kind, "LC_ALL": "C.UTF-8"},
             stdin=self.terminal,
             stdout=self.terminal,
@@ -100,6 +100,19 @@ class Top(instance.SystemTest):
                 self.assertEqual(screen.end(), 0)
                 self.assertIn("serving", screen.text)
                 self.assertNotIn("\x1b", screen.text)
+
+    def test_what_show_prints_of_programs_fits_the_terminal(self):
+        verb = ("show", "serving")
+        self.start_idle_in("serving")
+        self.assertGreater(max(map(len, self.gpuctl(*verb).stdout.splitlines())), 120, "in a pipe all is there")
+        for columns in (80, 200):
+            screen = Screen(self, columns=columns, verb=verb)
+            self.assertEqual(screen.end(), 0)
+            lines = screen.text.split("\r\n")
+            titles, row = lines[next(i for i, line in enumerate(lines) if line.lstrip().startswith("PID")) :][:2]
+            self.assertLessEqual(max(len(titles), len(row)), columns)
+            self.assertRegex(titles, "GRANTED.*COMMAND$")
+            self.assertEqual("EVICT MEAN" in titles, columns > 80)
 
     def test_it_follows_the_size_of_the_terminal(self):
         screen = Screen(self, columns=140)
