@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "gpuctld/protocol/peer.h"
+#include "gpuctld/protocol/when_ended.h"
 
 namespace gpuctl::daemon {
 
 using boost::asio::posix::stream_descriptor;
-using boost::system::error_code;
 
 void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   const std::int32_t pid = client.identity().pid;
@@ -19,9 +19,8 @@ void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   make_room_for(page);
   const auto entry = std::make_shared<Entry>(std::move(page), stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
-  entry->exit.async_wait(stream_descriptor::wait_read, [this, watched = std::weak_ptr(entry)](error_code error) {
+  when_ended(entry->exit, std::weak_ptr(entry), [this, watched = std::weak_ptr(entry)] {
     const auto ended = watched.lock();
-    if (error || !ended) return;  // no longer waited for
     ended->page.open_grants();
     ended->page.stub.give_back();
     waiting_.remove(ended);

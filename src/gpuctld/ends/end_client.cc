@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/one_line.h"
+#include "gpuctld/protocol/when_ended.h"
 
 namespace gpuctl::daemon {
 
@@ -73,10 +74,10 @@ std::shared_ptr<Ending> Ending::create(asio::io_context& context, ipc::UniqueFd 
 void Ending::start(bool mps_active) {
   progress_.mps = mps_active ? EndProgress::Mps::to_ask : EndProgress::Mps::not_active;
   result_.mps = mps_active ? "not answered" : "not active";
-  exit_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
-    if (error || !self->done_) return;
-    self->progress_.ended = true;
-    self->step();
+  when_ended(exit_, shared_from_this(), [this] {
+    if (!done_) return;
+    progress_.ended = true;
+    step();
   });
   asio::post(exit_.get_executor(), [self = shared_from_this()] { self->step(); });
 }

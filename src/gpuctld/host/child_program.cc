@@ -15,6 +15,7 @@
 
 #include "base/one_line.h"
 #include "base/read_write.h"
+#include "gpuctld/protocol/when_ended.h"
 
 namespace gpuctl::daemon {
 
@@ -145,9 +146,7 @@ void ChildProgram::wait_for_output() {
 }
 
 void ChildProgram::wait_for_exit() {
-  exit_.async_wait(Descriptor::wait_read, [self = shared_from_this()](error_code error) {
-    if (!error) self->reap();
-  });
+  when_ended(exit_, shared_from_this(), [this] { reap(); });
 }
 
 /// Reads what is there; drops what exceeds the bound. False at the end of the output.

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/read_write.h"
+#include "gpuctld/protocol/when_ended.h"
 #include "ipc/fields.h"
 #include "ipc/message.h"
 #include "ipc/stub.h"
@@ -165,9 +166,7 @@ Result<std::shared_ptr<DriverProbe>> DriverProbe::start(asio::io_context& contex
   std::shared_ptr<DriverProbe> probe(new DriverProbe(context, library, child, std::move(in), std::move(done)));
   if (ipc::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))); pidfd) {
     probe->exit_.assign(pidfd.release());
-    probe->exit_.async_wait(Descriptor::wait_read, [probe](error_code error) {
-      if (!error) probe->reap();
-    });
+    when_ended(probe->exit_, probe, [raw = probe.get()] { raw->reap(); });
   }
   probe->begin(timeout);
   return probe;

@@ -1,6 +1,5 @@
 #include "gpuctld/host/mps.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -19,11 +18,6 @@ namespace {
 bool is_process_trusted(std::int32_t pid, const std::string& proc, uid_t own) {
   const auto users = users_of(pid, proc);
   return users && is_trusted(users->real, own) && is_trusted(users->effective, own) && is_trusted(users->saved, own);
-}
-
-bool has_ended(int pidfd) {
-  pollfd ended{pidfd, POLLIN, 0};
-  return ::poll(&ended, 1, 0) != 0;
 }
 
 }  // namespace

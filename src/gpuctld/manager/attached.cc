@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "gpuctld/protocol/when_ended.h"
+
 namespace gpuctl::daemon {
 
 using boost::asio::posix::stream_descriptor;
@@ -42,8 +44,8 @@ void Attached::Member::wait_for_kick() {
 }
 
 void Attached::Member::wait_for_exit() {
-  exit.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
-    if (!error && !self->gone) self->session.close();
+  when_ended(exit, shared_from_this(), [this] {
+    if (!gone) session.close();
   });
 }
 

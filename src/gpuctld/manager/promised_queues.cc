@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gpuctld/protocol/peer.h"
+#include "gpuctld/protocol/when_ended.h"
 
 namespace gpuctl::daemon {
 
@@ -39,13 +40,11 @@ void PromisedQueues::give_back_when_ended(std::uint64_t id, ipc::UniqueFd pidfd)
   }
   const auto entry = std::make_shared<Ending>(id, stream_descriptor(context_, pidfd.release()));
   ending_.push_back(entry);
-  entry->exit.async_wait(stream_descriptor::wait_read,
-                         [this, watched = std::weak_ptr(entry)](boost::system::error_code error) {
-                           const auto ended = watched.lock();
-                           if (error || !ended) return;  // no longer waited for
-                           ledger_.give_back(ended->id);
-                           ending_.remove(ended);
-                         });
+  when_ended(entry->exit, std::weak_ptr(entry), [this, watched = std::weak_ptr(entry)] {
+    const auto ended = watched.lock();
+    ledger_.give_back(ended->id);
+    ending_.remove(ended);
+  });
 }
 
 }  // namespace gpuctl::daemon

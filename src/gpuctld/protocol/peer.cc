@@ -87,8 +87,7 @@ ipc::UniqueFd peer_pidfd(int socket, const Peer& peer) {
 }
 
 bool process_ends(int pidfd, std::int32_t pid) {
-  pollfd ended{pidfd, POLLIN, 0};
-  if (::poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0) return true;
+  if (has_ended(pidfd)) return true;
   const std::vector<std::string> threads = some_threads(pid);
   if (threads.size() > kMostThreadsSeen) return false;
   for (const std::string& thread : threads) {

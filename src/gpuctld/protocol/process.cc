@@ -1,5 +1,6 @@
 #include "gpuctld/protocol/process.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +37,11 @@ std::optional<UserIds> users_of(std::int32_t pid, const std::string& proc) {
 
 ipc::UniqueFd open_pidfd(std::int32_t pid) {
   return ipc::UniqueFd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
+}
+
+bool has_ended(int pidfd) {
+  pollfd ended{pidfd, POLLIN, 0};
+  return ::poll(&ended, 1, 0) > 0 && (ended.revents & POLLIN) != 0;
 }
 
 ipc::UniqueFd pidfd_of(const ProcessIdentity& process, const std::string& proc,

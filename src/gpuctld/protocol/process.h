@@ -33,6 +33,9 @@ std::optional<UserIds> users_of(std::int32_t pid, const std::string& proc = kPro
 /// A pidfd of the process that has this number now.
 ipc::UniqueFd open_pidfd(std::int32_t pid);
 
+/// Whether the process of that pidfd has ended.
+bool has_ended(int pidfd);
+
 /// A pidfd of this very process: its start and its effective user are looked at before and after the pidfd is opened.
 /// Empty if they differ, or if the process is gone.
 ipc::UniqueFd pidfd_of(const ProcessIdentity& process, const std::string& proc = kProc,

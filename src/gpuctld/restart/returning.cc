@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpuctld/clock.h"
+#include "gpuctld/protocol/when_ended.h"
 
 namespace gpuctl::daemon {
 
@@ -46,9 +47,8 @@ void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
   Client& added = scheduler_.add(std::move(*client), now_ns);
   const auto entry = std::make_shared<Entry>(added, stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
-  entry->exit.async_wait(stream_descriptor::wait_read, [this, watched = std::weak_ptr(entry)](error_code error) {
+  when_ended(entry->exit, std::weak_ptr(entry), [this, watched = std::weak_ptr(entry)] {
     const auto ended = watched.lock();
-    if (error || !ended) return;  // no longer waited for
     waiting_.remove(ended);
     scheduler_.remove(ended->client, daemon::now_ns());
     freed_();
