@@ -73,13 +73,17 @@ void ManagedMps::start() {
   be_patient();
 }
 
+void ManagedMps::after(boost::asio::steady_timer& timer, std::chrono::milliseconds wait, std::function<void()> then) {
+  timer.expires_after(wait);
+  timer.async_wait([this, then = std::move(then), lives = std::weak_ptr(lives_)](boost::system::error_code error) {
+    if (!error && !lives.expired() && !stopped_) then();
+  });
+}
+
 /// Its control daemon comes up.
 void ManagedMps::await(steady_clock::time_point until) {
   if (active() || steady_clock::now() >= until) return started(std::string());
-  timer_.expires_after(kLookForMps);
-  timer_.async_wait([this, until](boost::system::error_code error) {
-    if (!error) await(until);
-  });
+  after(timer_, kLookForMps, [this, until] { await(until); });
 }
 
 void ManagedMps::started(const Result<std::string>& output) {
@@ -102,10 +106,7 @@ void ManagedMps::started(const Result<std::string>& output) {
 }
 
 void ManagedMps::be_patient() {
-  impatient_.expires_after(patience_);
-  impatient_.async_wait([this](boost::system::error_code error) {
-    if (!error) give_up();
-  });
+  after(impatient_, patience_, [this] { give_up(); });
 }
 
 /// What was asked of it is not done, or not done with.
@@ -156,19 +157,17 @@ void ManagedMps::look() {
     return;
   }
   if (now - used_ >= idle_ && !asks_) end_unless_used();
-  timer_.expires_after(kLookAtMps);
-  timer_.async_wait([this](boost::system::error_code error) {
-    if (!error) look();
-  });
+  after(timer_, kLookAtMps, [this] { look(); });
 }
 
 bool ManagedMps::admits(std::uint32_t uid) {
   if (starts_ || quits_ || !active()) return false;
-  if (several_users_) return true;
-  if (owner_ != 0) return uid == owner_;
   const auto now = steady_clock::now();
-  if (user_ && *user_ != uid && (in_use_ || now - used_ < kMpsFirstPause)) return false;
-  user_ = uid;
+  if (!several_users_ && owner_ != 0 && uid != owner_) return false;
+  if (!several_users_ && owner_ == 0) {
+    if (user_ && *user_ != uid && (in_use_ || now - used_ < kMpsFirstPause)) return false;
+    user_ = uid;
+  }
   used_ = now;  // it is about to come
   return true;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,7 +56,8 @@ class ManagedMps {
   void forget(const void* who) { waiting_.erase(who); }
 
   /// Whether it runs and serves this user: an MPS serves one user at a time, and lets others wait, unless its control
-  /// daemon was told to serve several. Then it is the user's, until nobody uses it.
+  /// daemon was told to serve several. Then it is the user's, until nobody uses it. It is not ended before the program
+  /// can have come to it.
   bool admits(std::uint32_t uid);
 
   /// Whether programs of slices are in it.
@@ -69,6 +71,7 @@ class ManagedMps {
 
  private:
   void start();
+  void after(boost::asio::steady_timer& timer, std::chrono::milliseconds wait, std::function<void()> then);
   void await(std::chrono::steady_clock::time_point until);
   void started(const Result<std::string>& output);
   void serve();
@@ -96,6 +99,8 @@ class ManagedMps {
   std::optional<std::uint32_t> user_;
   std::uint32_t owner_ = 0;  ///< of its control daemon
   std::string trouble_;
+  /// A timer that has expired calls back all the same when it is cancelled then, or gone with this object.
+  std::shared_ptr<const bool> lives_ = std::make_shared<bool>(true);
   bool several_users_ = false, one_user_ = false, in_use_ = false, quits_ = false, stopped_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +33,9 @@ if [ "$1" = -d ]; then
   [ -e ../hangs ] && exec sleep 600
   [ -e ../knows_no_more ] && [ $# -gt 1 ] && { echo unknown option; exit 1; }
   echo "$GPUCTL_MPS_SERVER $LD_PRELOAD $*" > ../asked
-  ../nvidia-cuda-mps-sleeps 600 < /dev/null > /dev/null 2>&1 & echo $! > nvidia-cuda-mps-control.pid
+  bash -c 'exec -a "$0" ../nvidia-cuda-mps-sleeps 600' "${2:-mps}" < /dev/null > /dev/null 2>&1 &
+  until read -r name < /proc/$!/comm; [ "$name" = nvidia-cuda-mps ]; do :; done
+  echo $! > nvidia-cuda-mps-control.pid
   exit
 fi
 read -r verb more; echo "$verb $more" >> ../commands
@@ -82,6 +85,20 @@ exit 0
       context_.run_for(5ms);
       std::this_thread::sleep_for(1ms);  // there may be nothing to run
     }
+  }
+
+  /// Between the time for which a timer was set and its handler. The loop runs one handler after the other: this one
+  /// takes so long, the next one was there before the loop looks for timers.
+  void after_a_timer_has_expired(const std::function<void()>& what) {
+    bool done = false;
+    boost::asio::post(context_, [&] {
+      const auto until = std::chrono::steady_clock::now() + 250ms;  // it looks after itself each 200 ms
+      while (std::chrono::steady_clock::now() < until) continue;
+      boost::asio::post(context_, [&] { what(), done = true; });
+    });
+    run_until([&] { return done; });
+    context_.restart();
+    context_.run_for(1s);
   }
 
   const std::string path_ = std::getenv("PATH");
@@ -191,6 +208,36 @@ TEST_F(ManagedMpsTest, ItServesSeveralUsersWhereItKnowsHow) {
   mps().note_use(true);
   ASSERT_TRUE(ask());
   EXPECT_TRUE(text_of("asked").ends_with(" -d -multiuser-server\n")) << text_of("asked");
+}
+
+/// Who was told of it comes to it a little later.
+TEST_F(ManagedMpsTest, IsNotEndedBeforeAProgramCanHaveCome) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  for (const char* const knows : {"", "# -multiuser-server\n"}) {
+    std::ofstream(directory_ + "/nvidia-cuda-mps-control", std::ios::app) << knows;
+    ASSERT_TRUE(ask());
+    const auto until = std::chrono::steady_clock::now() + 1s;  // thrice as long as it may be idle
+    run_until([&] {
+      EXPECT_TRUE(mps().admits(7)) << knows;
+      return std::chrono::steady_clock::now() >= until;
+    });
+    EXPECT_EQ(text_of("commands"), "") << knows;
+    run_until([this] { return log_.back() == "ended MPS, which nobody used"; });
+    EXPECT_FALSE(mps().active());
+    std::filesystem::remove(directory_ + "/commands");
+  }
+}
+
+TEST_F(ManagedMpsTest, ATimerThatHasExpiredDoesNothingWhenItIsGone) {
+  ASSERT_TRUE(ask());
+  after_a_timer_has_expired([this] { mps_.reset(); });
+  EXPECT_TRUE(context_.stopped()) << "nothing goes on";
+}
+
+TEST_F(ManagedMpsTest, ATimerThatHasExpiredDoesNothingWhenItIsStopped) {
+  ASSERT_TRUE(ask());
+  after_a_timer_has_expired([this] { mps().stop(); });
+  EXPECT_TRUE(context_.stopped()) << "the daemon would not end";
 }
 
 TEST_F(ManagedMpsTest, IfItDoesNotStartForSeveralUsersItDoesForOne) {
