@@ -2,20 +2,17 @@
 
 #include <unistd.h>
 
-#include <cinttypes>
-#include <cstdio>
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <cstdint>
 #include <filesystem>
 
 namespace gpuctl::daemon {
 
 namespace {
 
-/// FNV-1a. The path of a pipe directory must be short, as the paths of sockets are.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
+/// Five bits each. The path of a pipe directory must be short, as the paths of sockets are.
+constexpr char kDigits[] = "abcdefghijklmnopqrstuvwxyz234567";
+constexpr std::size_t kNameBytes = 10;
 
 }  // namespace
 
@@ -32,10 +29,17 @@ MpsPlaces::MpsPlaces(boost::asio::io_context& context, Settings settings, Manage
   }
 }
 
+/// Users choose the names of their slices, so two with the same name here must not be found: 80 bits of SHA-1, without
+/// those that are the same in all UUIDs of this kind.
 std::string MpsPlaces::name_of(std::string_view slice) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016" PRIx64, hash_of(slice));
-  return text;
+  const auto uuid = boost::uuids::name_generator_sha1(boost::uuids::ns::url())(slice.data(), slice.size());
+  std::uint64_t bits = 0;
+  std::string name;
+  for (std::size_t i = 0, free = 0; i < kNameBytes; ++i) {
+    bits = bits << 8 | *(uuid.begin() + (i < 6 ? i : i + 3));
+    for (free += 8; free >= 5; free -= 5) name += kDigits[bits >> (free - 5) & 31];
+  }
+  return name;
 }
 
 ManagedMps& MpsPlaces::place(const std::string& name, const std::string& whose) {

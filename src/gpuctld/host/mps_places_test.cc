@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include "gpuctld/host/mps_start.h"
 #include "gpuctld/testing/fake_mps_control.h"
 
 namespace gpuctl::daemon::mps_places_test {
@@ -44,6 +46,21 @@ TEST_F(MpsPlacesTest, ThoseOfTheDaemonBeforeAreTakenOver) {
   EXPECT_EQ(all.offered(MpsPlaces::name_of("a"), ::geteuid()), std::nullopt);
   all.manage(false);
   EXPECT_EQ(all.offered(kSharedMps, ::geteuid()), std::nullopt);
+}
+
+/// Whoever finds a slice's path with the name of another one's MPS is in that, where their faults reach it. These two
+/// had the same by FNV-1a.
+TEST_F(MpsPlacesTest, EachSliceHasItsOwn) {
+  const std::string a =
+      "x/kmrKLlPwHXNpplGyNFQnV3KpAdzM2EIEjgpY9cbcr9WRwGF60hpHsk/JyoajU1rJxfHJJe49AH3ofZcrR5Zsl08S9VJKjq2dU6v8Rt89NfEQ9";
+  const std::string b =
+      "x/ms3Vz8PwHXNpR1fe3YQnV3KpAdzM2EMRpnYbCuIVuTEhrRDFYeQgsI/6r7VvMpZgGhqpqB3bgH3ofZc8dFgP908S9VJKjq2dUWJ0Q7MPGKbmW";
+  EXPECT_NE(MpsPlaces::name_of(a), MpsPlaces::name_of(b));
+  std::set<std::string> names;
+  for (int i = 0; i < 1000; ++i) names.insert(MpsPlaces::name_of("s" + std::to_string(i)));
+  EXPECT_EQ(names.size(), 1000u);
+  for (const std::string& name : names) EXPECT_TRUE(is_mps_name(name) && name.size() == 16) << name;
+  EXPECT_EQ(MpsPlaces::name_of("ls"), "w7oyfkaf57cccgmd") << "the next daemon finds it again";
 }
 
 TEST_F(MpsPlacesTest, ThereAreSoManyAtMost) {

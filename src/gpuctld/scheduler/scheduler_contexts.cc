@@ -37,13 +37,13 @@ void Scheduler::renew_context(std::size_t device, const std::string& mps, std::v
 
 /// The slice whose MPS that is, isolated or, while programs are still in it, formerly so; "": it is gone.
 std::string Scheduler::top_of(const std::string& mps) const {
-  std::string former;
-  for (const auto& [path, slice] : tree_.slices()) {
-    if (MpsPlaces::name_of(path) != mps) continue;
-    if (sched::topmost_isolated(tree_.slices(), path) == path) return path;
-    if (former.empty()) former = path;
-  }
-  return former;
+  const auto& slices = tree_.slices();
+  const auto has_its_name = [&](const auto& entry) { return MpsPlaces::name_of(entry.first) == mps; };
+  for (const auto& entry : slices)  // most have no name to be made
+    if (entry.second.isolated && sched::topmost_isolated(slices, entry.first) == entry.first && has_its_name(entry))
+      return entry.first;
+  const auto former = std::ranges::find_if(slices, has_its_name);
+  return former == slices.end() ? "" : former->first;
 }
 
 std::vector<sched::NodeInput> Scheduler::nodes_of_context(std::size_t device, const std::string& top) const {
