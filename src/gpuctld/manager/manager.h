@@ -136,7 +136,7 @@ class Manager {
   Answer set_hint(Session& session, ipc::Fields& fields);
   Answer hold_memory(Session& session, ipc::Fields& fields);
   Answer move(Session& session, ipc::Fields& fields);
-  void move_client(Client& client, const std::string& slice, std::uint32_t by_uid);
+  void move_members(const Attached::Members& members, const std::string& slice, std::uint32_t by_uid);
   Answer kill(Session& session, ipc::Fields& fields);
   Answer report_fault(Session& session, ipc::Fields& fields);
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);

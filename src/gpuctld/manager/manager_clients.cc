@@ -232,10 +232,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     return invalid("mps_sms", "must have a number for each of device_uuids");
   if (version && *version != ipc::stub_version()) return refuse_version(session, *version);
   if (attached_.find(session) != nullptr) return invalid("slice", "this connection is attached already");
-  const std::string* const moved =
+  const MovedProgram* const moved =
       resumed ? kept_.moved({session.peer().pid, session.peer().start, session.peer().uid}) : nullptr;
-  const bool goes_on = moved != nullptr && scheduler_.tree().find(*moved) != nullptr;
-  if (goes_on) slice = *moved;  // who moved it had the right to
+  const bool goes_on = moved != nullptr && scheduler_.tree().find(moved->slice) != nullptr;
+  if (goes_on) slice = moved->slice;  // who moved it had the right to
   if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may && !goes_on) return refuse(may.error());
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
@@ -300,13 +300,15 @@ Answer Manager::move(Session& session, ipc::Fields& fields) {
       return refuse_own("PermissionDenied", {{"path", from}});
   }
   if (auto may = scheduler_.tree().may_join(slice, by); !may) return refuse(may.error());
-  for (const auto& member : members)
-    if (member->client.slice() != slice) move_client(member->client, slice, by.uid);
-  arm_tick();
+  move_members(members, slice, by.uid);
   const Client& client = members.front()->client;
   boost::json::array notes;
   const bool apart = scheduler_.is_apart(client);
-  if (apart != scheduler_.effective()[client.node].isolated)
+  if (apart && !client.mps.empty() && client.mps != mps_of(slice))
+    notes.emplace_back(
+        "until it starts again it shares a context with programs of the slice that it was in, and neither counts for "
+        "the SMs of the other");
+  else if (apart != scheduler_.effective()[client.node].isolated)
     notes.emplace_back(apart ? "until it starts again it has a context of its own, and takes turns with others"
                              : "until it starts again it shares a context with others");
   const auto kept = std::ranges::find_if(client.slots(), [](const Client::Slot& slot) { return slot.mps_sms > 0; });
@@ -317,16 +319,31 @@ Answer Manager::move(Session& session, ipc::Fields& fields) {
   return success(std::move(reply));
 }
 
-void Manager::move_client(Client& client, const std::string& slice, std::uint32_t by_uid) {
-  const std::string from = client.slice(), by = " by " + user_words(by_uid);
-  scheduler_.move(client, slice, now_ns());
-  kept_.note_moved(client.identity().process(), slice, now_ns());
-  ipc::Event left = event_of("moved", client, "to " + slice + by),
-             came = event_of("moved", client, "from " + from + by);
-  left.slice = from;
-  happened(std::move(left), {}, by_uid);
-  const std::string line = who(came) + " is moved from slice " + from + " to slice " + slice + by;
-  happened(std::move(came), line, by_uid);
+/// A program may have many connections. They are moved with one decision and one record, and told of once.
+void Manager::move_members(const Attached::Members& members, const std::string& slice, std::uint32_t by_uid) {
+  std::vector<Client*> clients;
+  std::vector<MovedProgram> programs;
+  std::map<std::string, const Client*> from;  // by slice
+  for (const auto& member : members) {
+    Client& client = member->client;
+    if (client.slice() == slice) continue;
+    clients.push_back(&client);
+    programs.push_back({client.identity().process(), slice});
+    from.emplace(client.slice(), &client);
+  }
+  if (clients.empty()) return;
+  scheduler_.move(clients, slice, now_ns());
+  kept_.note_moved(std::move(programs), now_ns());
+  arm_tick();
+  const std::string by = " by " + user_words(by_uid);
+  for (const auto& [before, client] : from) {
+    ipc::Event left = event_of("moved", *client, "to " + slice + by),
+               came = event_of("moved", *client, "from " + before + by);
+    left.slice = before;
+    happened(std::move(left), {}, by_uid);
+    const std::string line = who(came) + " is moved from slice " + before + " to slice " + slice + by;
+    happened(std::move(came), line, by_uid);
+  }
 }
 
 Answer Manager::serve_mps(Session& session, ipc::Fields& fields) {

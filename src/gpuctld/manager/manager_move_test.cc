@@ -1,6 +1,10 @@
 // Programs that are moved, and slices that are frozen.
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+#include <array>
+#include <memory>
 
 #include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/testing/manager_fixture.h"
@@ -56,6 +60,28 @@ TEST_F(MoveTest, AProgramHasAtOnceWhatItsNewSliceHas) {
   EXPECT_EQ(events.at(3).at("slice"), "large");
   EXPECT_EQ(call("Move", {{"pid", 1}, {"slice", "large"}}).error, "io.gpuctl.NoSuchClient");
   EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "none"}}).error, "io.gpuctl.NoSuchSlice");
+}
+
+/// A process may have as many as its user: to move it is one decision, one record, and told once.
+TEST_F(MoveTest, AllConnectionsOfAProgramAreMovedAtOnce) {
+  create("from", json::object());
+  create("to", json::object());
+  std::vector<std::unique_ptr<FakeProgram>> connections;
+  for (int i = 0; i < 30; ++i) connections.push_back(std::make_unique<FakeProgram>(connect(), "from"));
+  const ipc::UniqueFd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(watch.get(), directory_.c_str(), IN_MOVED_TO), 0);
+  EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "to"}}).error, "");
+  alignas(inotify_event) std::array<char, 65536> buffer{};
+  const ssize_t size = ::read(watch.get(), buffer.data(), buffer.size());
+  std::size_t written = 0;
+  for (ssize_t at = 0; at < size; ++written)
+    at += static_cast<ssize_t>(sizeof(inotify_event) + reinterpret_cast<inotify_event*>(&buffer[at])->len);
+  EXPECT_GE(written, 1u);
+  EXPECT_LE(written, 3u);
+  EXPECT_EQ(slice("to").at("clients"), 30);
+  EXPECT_EQ(logged("is moved from slice from to slice to"), 1);
+  const auto events = call("Events").parameters.at("events").as_array();
+  EXPECT_EQ(std::ranges::count_if(events, [](const auto& event) { return event.at("kind") == "moved"; }), 2);
 }
 
 TEST_F(MoveTest, WhatDoesNotFollowIsSaid) {

@@ -58,8 +58,8 @@ Client& Kept::attach(Client client, bool time_sliced, std::uint64_t now_ns) {
   return returning_.attach(std::move(client), time_sliced, now_ns);
 }
 
-void Kept::note_moved(const ProcessIdentity& process, std::string slice, std::uint64_t now_ns) {
-  moved_.note(process, std::move(slice));
+void Kept::note_moved(std::vector<MovedProgram> programs, std::uint64_t now_ns) {
+  for (MovedProgram& program : programs) moved_.note(std::move(program));
   holdings_.note_gone();
   holdings_.tidy(now_ns, true);
 }

@@ -52,11 +52,11 @@ class Kept {
 
   /// Adds the client to the scheduler (Returning::attach).
   Client& attach(Client client, bool time_sliced, std::uint64_t now_ns);
-  /// A program goes on in another slice, after the next daemon has come too.
-  void note_moved(const ProcessIdentity& process, std::string slice, std::uint64_t now_ns);
+  /// Programs go on in another slice, after the next daemon has come too.
+  void note_moved(std::vector<MovedProgram> programs, std::uint64_t now_ns);
   void keep_moved(const std::function<bool(const std::string& slice)>& exists) { moved_.keep(exists); }
-  /// The slice that the program was moved to; null: it was not.
-  const std::string* moved(const ProcessIdentity& process) const { return moved_.of(process); }
+  /// Null: the program was not moved.
+  const MovedProgram* moved(const ProcessIdentity& process) const { return moved_.of(process); }
   /// A client is gone. `last`: no other is attached.
   void note_gone(bool last, std::uint64_t now_ns);
 

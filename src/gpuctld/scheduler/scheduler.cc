@@ -130,15 +130,19 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   return removed;
 }
 
-void Scheduler::move(Client& client, std::string slice, std::uint64_t now_ns) {
+void Scheduler::move(const std::vector<Client*>& clients, const std::string& slice, std::uint64_t now_ns) {
   charge_turns(now_ns);
   learn(now_ns);
   read_usage(now_ns);
-  read_latencies(client, now_ns, true);
+  for (Client* client : clients) read_latencies(*client, now_ns, true);
   mark_active(now_ns);
-  for (auto& queues : queues_)
-    for (auto& [path, queue] : queues) queue.forget(client, now_ns);
-  client.move_to(std::move(slice));
+  for (Client* client : clients) {
+    for (auto& queues : queues_)
+      for (auto& [path, queue] : queues) queue.forget(*client, now_ns);
+    forget_client(*client);
+    client->move_to(slice);
+    note_start(*client);
+  }
   decide_anew(now_ns);
 }
 

@@ -82,10 +82,9 @@ class Scheduler {
   /// the removed client stays as it is.
   Client remove(Client& client, std::uint64_t now_ns);
 
-  /// The client goes on in another slice, which exists. What its bursts took until now stays with the one it was in.
-  void move(Client& client, std::string slice, std::uint64_t now_ns);
-  /// The MPS of an isolated slice that the client is in; "": it is in none.
-  std::string mps_of_slice(const Client& client) const;
+  /// The clients go on in another slice, which exists. What their bursts took until now stays with the one they were
+  /// in.
+  void move(const std::vector<Client*>& clients, const std::string& slice, std::uint64_t now_ns);
 
   /// With which percentage, in hundredths, MPS keeps a program that starts in the slice to what it may ever have: the
   /// greatest that any device needs, as it is one for all. Only slices with a reserve have one, which can have no part
@@ -276,6 +275,7 @@ class Scheduler {
   std::string top_of(const std::string& mps) const;
   void keep_for_targets(std::size_t device, std::size_t top, std::vector<sched::NodeInput>& nodes) const;
   void find_contexts();
+  std::string mps_of_slice(const Client& client) const;
   void renew_context(std::size_t device, const std::string& mps, std::vector<DeviceGrants::Member> members);
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members);
   void rebuild_queues(std::uint64_t now_ns);

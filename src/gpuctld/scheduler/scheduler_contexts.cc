@@ -69,7 +69,9 @@ void Scheduler::keep_for_targets(std::size_t device, std::size_t top, std::vecto
   sched::keep_for(nodes, slices);
 }
 
-/// A program that says it is in the MPS of a slice in which it is not has a context of its own, as far as is known.
+/// The MPS of an isolated slice in which the client is; "": none. A program that says it is in the MPS of a slice in
+/// which it is not has a context of its own, as far as is known. So has one that was moved out of that slice, although
+/// it stays in its MPS: within that nothing is due to slices outside.
 std::string Scheduler::mps_of_slice(const Client& client) const {
   if (!client.isolated || client.mps.empty()) return "";
   for (std::string_view path = client.slice();; path = sched::parent_path(path)) {

@@ -1,0 +1,72 @@
+#include "gpuctld/restart/moved.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuctl::daemon {
+namespace {
+
+/// Processes that live until the test ends.
+class MovedTest : public testing::Test {
+ protected:
+  ~MovedTest() override {
+    for (const pid_t pid : pids_) end(pid);
+  }
+  MovedProgram program(std::uint32_t uid, std::string slice = "ls") {
+    const pid_t pid = ::fork();
+    if (pid == 0)
+      for (;;) ::pause();
+    pids_.push_back(pid);
+    return {{pid, start_of(pid), uid}, std::move(slice)};
+  }
+  static void end(pid_t pid) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+
+  std::vector<pid_t> pids_;
+};
+
+TEST_F(MovedTest, WhoMovesManyLosesThoseAlone) {
+  Moved moved(6);
+  const MovedProgram first = program(1), second = program(1);
+  moved.note(first), moved.note(second);
+  std::vector<MovedProgram> many;
+  for (int i = 0; i < 10; ++i) moved.note(many.emplace_back(program(2)));
+  EXPECT_EQ(moved.programs().size(), 6u);
+  EXPECT_NE(moved.of(first.process), nullptr);
+  EXPECT_NE(moved.of(second.process), nullptr);
+  EXPECT_EQ(moved.of(many[5].process), nullptr);
+  EXPECT_NE(moved.of(many[6].process), nullptr) << "the latest of those stay";
+}
+
+TEST_F(MovedTest, ThoseThatHaveEndedMakeRoomFirst) {
+  Moved moved(4);
+  for (int i = 0; i < 3; ++i) moved.note(program(2));
+  const MovedProgram first = program(1);
+  moved.note(first);
+  end(pids_[0]);
+  pids_.erase(pids_.begin());
+  const MovedProgram more = program(2);
+  moved.note(more);
+  EXPECT_EQ(moved.programs().size(), 4u);
+  EXPECT_NE(moved.of(first.process), nullptr);
+  EXPECT_NE(moved.of(more.process), nullptr);
+}
+
+TEST_F(MovedTest, TheLatestSliceCounts) {
+  Moved moved;
+  MovedProgram one = program(1, "a");
+  moved.note(one);
+  one.slice = "b";
+  moved.note(one);
+  ASSERT_EQ(moved.programs().size(), 1u);
+  EXPECT_EQ(moved.of(one.process)->slice, "b");
+  moved.keep([](const std::string& slice) { return slice == "a"; });
+  EXPECT_EQ(moved.of(one.process), nullptr);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon
