@@ -121,6 +121,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
   sched::LatencyStep step{.now = time_of(now_ns)};
   std::uint64_t launches = 0;
+  const bool frozen = effective_[entry.node].frozen;  // nobody has to yield to what begins nothing
   const auto is_own = [&](const DeviceWork::Program& program) {
     return sched::in_or_below(program.client->slice(), entry.path);
   };
@@ -132,7 +133,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   step.can_pause = step.still = true;
   for (const DeviceWork::Program& program : work.programs) {
     if (is_own(program)) {
-      step.active |= program.lately;
+      step.active |= program.lately && !frozen;
       continue;
     }
     others_work |= program.works;
@@ -205,7 +206,8 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       steps[i].bursts = &bursts[i];
       // By turns all are apart in any case; and what a dial does is seen once it is left alone.
-      if (!grants_[device].time_sliced() && !steps[i].quiet && !control.entries()[i].steer.moving())
+      if (!grants_[device].time_sliced() && !steps[i].quiet && !control.entries()[i].steer.moving() &&
+          !effective_[control.entries()[i].node].frozen)
         record_isolation(device, control.entries()[i].path, steps[i].launches, now_ns, passed_ns);
     }
     std::vector<sched::NodeInput> nodes = nodes_;

@@ -74,6 +74,50 @@ TEST_F(Latency, OthersYieldWhileTheTargetIsMissedAndOnlyThen) {
   EXPECT_FALSE(scheduler.latency_now("ls"));
 }
 
+/// It has work all the time, which waits.
+TEST_F(Latency, NobodyYieldsToWhatIsFrozen) {
+  Scheduler scheduler({gpu(132)}, tree("5ms"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  ls.demand(8);
+  go(scheduler, ls, batch, 10, [&] { return level(ls) > level(batch) ? 3 : 20; });
+  ASSERT_GT(level(ls), level(batch)) << words(scheduler);
+  sched::SliceTree frozen = tree("5ms");
+  ASSERT_TRUE(frozen.change("ls", {.frozen = "yes"}, kRoot));
+  scheduler.set_tree(std::move(frozen), now_ns_);
+  const auto wait = [&](int seconds) {
+    for (int tenth = 0; tenth < 10 * seconds; ++tenth) {
+      now_ns_ += 100 * kMs;
+      batch.stub->usage[0].launches += 100;
+      scheduler.update(now_ns_);
+    }
+  };
+  wait(70);
+  EXPECT_EQ(level(ls), level(batch)) << words(scheduler);
+  scheduler.set_tree(tree("5ms"), now_ns_);
+  for (int tenth = 0; tenth < 100 && level(ls) <= level(batch); ++tenth) go_for_a_tenth(scheduler, ls, batch, 20);
+  EXPECT_GT(level(ls), level(batch)) << words(scheduler);
+}
+
+/// What it took before it was moved tells nothing of the slice that it is in now.
+TEST_F(Latency, BurstsOfBeforeAMoveAreOfTheFormerSlice) {
+  sched::SliceTree both = tree("5ms");
+  ASSERT_TRUE(both.create("next", {.latency = "5ms"}, kRoot));
+  Scheduler scheduler({gpu(132)}, std::move(both));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  go(scheduler, ls, batch, 5, [] { return 2; });
+  ASSERT_EQ(scheduler.isolation_record().of("ls").size(), 1u);
+  ipc::LatencyCounts& page = ipc::latency_at(*ls.stub.get(), 0);
+  page.bursts[latency_bucket(2'000'000)] += 1000;
+  ++page.counted;
+  scheduler.move({ls.client}, "next", now_ns_ + 50 * kMs);
+  go_for_a_tenth(scheduler, ls, batch, 2);
+  go_for_a_tenth(scheduler, ls, batch, 2);
+  go_for_a_tenth(scheduler, ls, batch, 2);
+  EXPECT_TRUE(scheduler.isolation_record().of("next").empty());
+  go(scheduler, ls, batch, 5, [] { return 2; });
+  EXPECT_EQ(scheduler.isolation_record().of("next").size(), 1u);
+}
+
 TEST_F(Latency, WhatCannotBeMetIsSaid) {
   Scheduler scheduler({gpu(132)}, tree("5ms"));
   FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
