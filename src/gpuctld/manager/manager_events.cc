@@ -176,8 +176,12 @@ Answer Manager::events(Session& session, ipc::Fields& fields) {
   EventLog::Part part = session.streaming()
                             ? events_.go_on(session, wanted)
                             : events_.begin(session, static_cast<std::uint64_t>(after.value_or(0)), wanted);
-  for (ipc::Event& event : part.events)
-    if (!event.command.empty() && !may_see(event)) event.command.clear();
+  for (ipc::Event& event : part.events) {
+    const bool tells_amounts = event.kind == "memory";
+    if ((event.command.empty() && !tells_amounts) || may_see(event)) continue;
+    event.command.clear();
+    if (tells_amounts) event.text.clear();
+  }
   Answer answer = success({{"events", ipc::to_json(part.events)}, {"lost", static_cast<std::int64_t>(part.lost)}});
   answer.again = part.more ? kTellTheRest : kSlowestMonitor;
   return answer;

@@ -123,6 +123,11 @@ TEST_F(EventsTest, AProgramThatALimitRefusesMemoryIsToldOnce) {
   EXPECT_EQ(words(events)[2],
             "memory small: it asked to hold 1200 bytes of GPU 0; it may have 400 more, by a limit of 1000");
   EXPECT_EQ(events[2].command, "greedy");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  auto stranger = connect_as(kStranger);
+  const auto seen = events_of(call(stranger, "Events"));
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(words(seen)[2], "memory small") << "how much it asks for is for who may look into it";
 }
 
 TEST_F(EventsTest, WhoFollowsIsToldAsItHappens) {
