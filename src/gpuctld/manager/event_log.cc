@@ -14,11 +14,11 @@ std::size_t kept_bytes(const ipc::Event& event) {
 
 }  // namespace
 
-void EventLog::add(ipc::Event event) {
+void EventLog::add(ipc::Event event, User by) {
   event.number = static_cast<std::int64_t>(++last_);
   if (event.text.size() > kMostText) event.text = event.text.substr(0, kMostText - 3) + "...";
   bytes_ += kept_bytes(event);
-  by_user_[event.uid].push_back(last_);
+  by_user_[by ? by : event.uid].push_back(last_);
   kept_.emplace(last_, std::move(event));
   while (kept_.size() > kMostKept || bytes_ > kMostKeptBytes) drop_one();
 }

@@ -24,8 +24,9 @@ class EventLog {
   static constexpr std::size_t kMostKept = 4096, kMostKeptBytes = 2u << 20, kMostText = 512;
   static constexpr std::size_t kMostInReply = 256;
 
-  /// Gives it its number.
-  void add(ipc::Event event);
+  using User = std::optional<std::int64_t>;
+  /// Gives it its number. `by`: who caused it; none: the event's user.
+  void add(ipc::Event event, User by = std::nullopt);
 
   struct Part {
     std::vector<ipc::Event> events;
@@ -50,7 +51,6 @@ class EventLog {
   bool followed() const { return !readers_.empty(); }
 
  private:
-  using User = std::optional<std::int64_t>;
   void drop_one();
 
   std::map<std::uint64_t, ipc::Event> kept_;           ///< by number

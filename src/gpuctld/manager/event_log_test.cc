@@ -44,6 +44,18 @@ TEST(EventLog, TellsWhatComesAfterANumber) {
   EXPECT_EQ(log.after(1'000'000, kAll).last, 5u);
 }
 
+/// A slice that meets its target, misses it, meets it ... is its owner's; a program is moved by somebody else.
+TEST(EventLog, WhoCausesManyLosesThoseWhoeverTheyAreAbout) {
+  EventLog log;
+  log.add(event("nobody's"));
+  ipc::Event of_program = event("moved");
+  of_program.uid = 7;
+  log.add(of_program);
+  for (std::size_t i = 0; i < 2 * EventLog::kMostKept; ++i) log.add(i % 2 == 0 ? event("target") : of_program, 1000);
+  EXPECT_EQ(log.after(0, [](const ipc::Event& one) { return one.slice == "nobody's"; }).events.size(), 1u);
+  EXPECT_EQ(log.after(0, kAll).events.at(1).number, 2) << "the one that nobody else caused";
+}
+
 TEST(EventLog, ASlowReaderIsToldHowManyItMissed) {
   EventLog log;
   int place = 0;

@@ -48,7 +48,7 @@ void Manager::happened(ipc::Event event, const std::string& line, std::optional<
   event.time_us = epoch_us();
   if (!by && event.uid) by = static_cast<std::uint32_t>(*event.uid);
   if (!line.empty()) log_of(by.value_or(options_.root_uid), line, &event);
-  events_.add(std::move(event));
+  events_.add(std::move(event), by);
   if (!events_.followed() || tells_) return;
   tells_ = true;
   telling_.expires_after(kTellTogether);
