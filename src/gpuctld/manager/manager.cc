@@ -202,6 +202,7 @@ void Manager::on_closed(Session& session) {
   scheduler_.forget_reader(&session, now_ns());
   events_.forget(session);
   asked_ends_.erase(&session);
+  told_isolated_.erase(&session);
   queues_.leave(session);
   servers_.leave(session);
   mps_.forget(&session);

@@ -171,6 +171,7 @@ class Manager {
   MpsPlaces mps_;
   Ends ends_;
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
+  std::map<const Session*, std::string> told_isolated_;         ///< that a program which starts in this slice is
   Ticker ticker_;
   EventLog events_;
   boost::asio::steady_timer telling_;  ///< until those who follow events are told of new ones

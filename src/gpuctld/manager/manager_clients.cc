@@ -192,7 +192,7 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
     return value ? boost::json::value(*value) : boost::json::value();
   };
   Answer answer = success({{"hundredths", isolated ? boost::json::value() : or_null(hundredths)}});
-  if (isolated) answer.reply.parameters["isolated"] = true;
+  if (isolated) answer.reply.parameters["isolated"] = true, told_isolated_[&session] = slice;
   if (own_queues)
     answer.reply.parameters["queues"] =
         or_null(joins ? promise_queues(session, index, *own_queues, hundredths) : std::nullopt);
@@ -247,8 +247,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const std::string command = one_line(said ? ipc::to_utf8(said->substr(0, kMostCommand)) : name_of(peer.pid));
   auto client = Client::create({peer.pid, peer.uid, command, peer.start}, slice, std::move(*devices));
   if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
-  // Who comes back may be of a slice that was isolated when the program started.
-  if (client) client->isolated = isolated && (resumed || is_isolated(slice));
+  // Who comes back may be of a slice that was isolated when the program started, and so may who starts.
+  const auto told = told_isolated_.find(&session);
+  const bool was_told = told != told_isolated_.end() && told->second == slice;
+  if (client) client->isolated = isolated && (resumed || was_told || is_isolated(slice));
   if (client && pipe_directory) client->mps = mps_.name_in(*pipe_directory);
   if (client) client->keeps_mps = pipe_directory && client->mps.empty();
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -122,6 +122,23 @@ TEST_F(ManagerTest, AProgramOfAnIsolatedSliceIsToldToJoinNoMps) {
   EXPECT_FALSE(slice("ls").contains("effective_isolation"));
 }
 
+/// It goes by what it was told, whatever becomes of the slice until it attaches.
+TEST_F(ManagerTest, AProgramThatWasToldThatItIsIsolatedIsSo) {
+  create("ls", {{"isolation", "isolated"}});
+  auto told = connect(), not_told = connect(), of_another = connect();
+  create("other", {{"isolation", "isolated"}});
+  EXPECT_EQ(call(told, "GetMpsPercentage", {{"slice", "ls"}}).parameters.at("isolated"), true);
+  EXPECT_EQ(call(of_another, "GetMpsPercentage", {{"slice", "other"}}).parameters.at("isolated"), true);
+  call("SetSlice", {{"path", "ls"}, {"settings", {{"isolation", "shared"}}}});
+  for (ipc::Connection* connection : {&told, &not_told, &of_another})
+    call(*connection, "Attach", {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"isolated", true}});
+  const auto clients = call("GetSlice", {{"path", "ls"}}).parameters.at("clients").as_array();
+  ASSERT_EQ(clients.size(), 3u);
+  EXPECT_EQ(clients.at(0).at("isolated"), true);
+  EXPECT_EQ(clients.at(1).at("isolated"), false);
+  EXPECT_EQ(clients.at(2).at("isolated"), false);
+}
+
 TEST_F(ManagerTest, WhoHasStartedOtherwiseThanItsSliceIsNowIsNamed) {
   create("ls", {{"isolation", "isolated"}});
   auto isolated = connect(), shared = connect();

@@ -129,8 +129,8 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   const auto directory = fields.maybe_text("pipe_directory");
   if (!fields.ok()) return {};
   const MpsStart start{.hundredths = hundredths, .queues = queues, .isolated = isolated, .pipe_directory = directory};
-  if (!queues) return start;
-  introduction_.queues = *start.queues;
+  if (!queues && !isolated) return start;  // nothing that the daemon remembers by the connection
+  if (queues) introduction_.queues = *start.queues;
   opened->take_fds();
   asked_.emplace(std::move(*opened), getpid());
   return start;
