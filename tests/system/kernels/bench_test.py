@@ -15,6 +15,7 @@ KEYS = {
     "block_tasks",
     "extent",
     "launches",
+    "repeats",
     "window_s",
     "kernels_per_s",
     "block_tasks_per_s",
