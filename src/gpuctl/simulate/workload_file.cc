@@ -116,7 +116,8 @@ class Reader {
   }
 
   void read_device(const toml::table& device) {
-    known(device, "device.", {"count", "capsm", "compute_capability", "preempt_us", "dispatch_us"});
+    known(device, "device.",
+          {"count", "capsm", "compute_capability", "preempt_us", "dispatch_us", "turn_us", "switch_us"});
     number(
         device, "device.", "count", 1, 100000, [&](double v) { workload_.devices = static_cast<std::uint32_t>(v); },
         true);
@@ -126,6 +127,8 @@ class Reader {
     read_capability(device);
     span(device, "device.", "preempt_us", 1e3, false, [&](Time t) { workload_.preempt = t; });
     span(device, "device.", "dispatch_us", 1e3, false, [&](Time t) { workload_.dispatch = t; });
+    span(device, "device.", "turn_us", 1e3, true, [&](Time t) { workload_.turn = t; });
+    span(device, "device.", "switch_us", 1e3, false, [&](Time t) { workload_.switch_cost = t; });
   }
 
   // With it applications share each SM, so a device is as large as one SM.
@@ -186,9 +189,10 @@ class Reader {
 
   void read_application(const toml::table& in) {
     const std::string p = "application.";
-    known(in, p, {"name",         "alone_ms", "vary",    "deviation", "task_us",   "preempt_us", "capsm",    "curve",
-                  "start_ms",     "priority", "weight",  "instances", "repeat",    "think_ms",   "device",   "reserve",
-                  "reserve_mode", "max",      "latency", "threads",   "registers", "shared",     "barriers", "issue"});
+    known(in, p, {"name",   "alone_ms", "vary",         "deviation", "task_us",   "preempt_us", "capsm",
+                  "curve",  "start_ms", "priority",     "weight",    "instances", "repeat",     "think_ms",
+                  "device", "reserve",  "reserve_mode", "max",       "latency",   "threads",    "registers",
+                  "shared", "barriers", "issue",        "isolated",  "turn_us"});
     Application app;
     app.name = "application " + std::to_string(workload_.applications.size() + 1);
     string(in, p, "name", app.name);
@@ -229,6 +233,14 @@ class Reader {
     app.limits.strict = mode == "strict";
     if (mode != "strict" && mode != "lend")
       problem(in.get("reserve_mode")->source(), p + "reserve_mode", "must be strict or lend, not \"" + mode + "\"");
+    if (const toml::node* node = in.get("isolated")) {
+      if (const auto value = node->value_exact<bool>())
+        app.isolated = *value;
+      else
+        problem(node->source(), p + "isolated", "must be true or false");
+    }
+    span(in, p, "turn_us", 1e3, true, [&](Time t) { app.turn = t; });
+    if (app.turn && !app.isolated) problem(in.get("turn_us")->source(), p + "turn_us", "needs isolated = true");
     std::string latency = "none";
     string(in, p, "latency", latency);
     if (const auto target = parse_latency(latency))

@@ -164,7 +164,7 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   if (const auto line = scheduler_.isolation_now(path); line && (settings.latency || settings.isolation)) {
     boost::json::value& notes = answer.reply.parameters["notes"];
     if (!notes.is_array()) notes = boost::json::array();
-    notes.get_array().emplace_back("isolation is auto: " + *line);
+    notes.get_array().emplace_back("isolation is auto, now " + *line);
   }
   return answer;
 }
@@ -315,7 +315,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   for (std::string& line : scheduler_.left_out_of_mps()) status.notes.push_back(std::move(line));
   for (const auto& [path, slice] : scheduler_.tree().slices())
     if (const auto line = scheduler_.isolation_now(path))
-      status.notes.push_back("slice " + path + ": isolation is auto: " + *line);
+      status.notes.push_back("slice " + path + ": isolation is auto, now " + *line);
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
   if (mps_.ours()) status.mps_directory = mps_.directory_of(kSharedMps);

@@ -388,6 +388,17 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   for (const DeviceGrants& grants : isolated_) add(grants, false);
   for (const auto& contexts : contexts_)
     for (const auto& [mps, context] : contexts) add(context.grants, false);
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    std::vector<sched::CapSM> wanted(nodes_.size());  // by slices that have no SMs, so nothing is asked for them
+    each_member(device, [&](const DeviceGrants::Member& member) {
+      sched::each_up_to_root(nodes_, member.client->node, [&](std::size_t n) {
+        wanted[n] += sched::CapSM{member.client->slots()[member.slot].demand};
+      });
+    });
+    for (std::size_t i = 0; i < use.size(); ++i)
+      if (nodes_[i].max == sched::CapSM{})
+        use[i].demand = std::max(use[i].demand, std::min(wanted[i], sched::CapSM{sms_[device]}));
+  }
   return use;
 }
 

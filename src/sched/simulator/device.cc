@@ -51,19 +51,32 @@ double SimDevice::speed(const SimJob& job, double capsm) const {
   return speed_below;
 }
 
-double SimDevice::rate(JobId id, Time now) const {
-  const double alone = undisturbed(id, now);
+void SimDevice::set_turn(Time from) {
+  spent_ = own_;
+  turn_from_ = from;
+}
+
+Time SimDevice::own(Time now) const {
+  return spent_ + std::max(Time{0}, now - turn_from_);
+}
+
+Time SimDevice::real(Time own) const {
+  return own - spent_ > kNever - turn_from_ ? kNever : turn_from_ + (own - spent_);
+}
+
+double SimDevice::rate(JobId id) const {
+  const double alone = undisturbed(id);
   if (alone == 0 || application(jobs_[id]).issue == 0) return alone;
   double needed = 0;  // issue slots, of all
-  for (const JobId other : active_) needed += application(jobs_[other]).issue * undisturbed(other, now);
+  for (const JobId other : active_) needed += application(jobs_[other]).issue * undisturbed(other);
   return alone / std::max(1.0, needed);
 }
 
-double SimDevice::undisturbed(JobId id, Time now) const {
-  if (jobs_[id].works_from > now) return 0;
+double SimDevice::undisturbed(JobId id) const {
+  if (jobs_[id].works_from > own_) return 0;
   double capsm = jobs_[id].held.count;
   for (const Drain& drain : drains_)
-    if (drain.job == id && drain.working_until > now) capsm += 0.5 * drain.capsm.count;
+    if (drain.job == id && drain.working_until > own_) capsm += 0.5 * drain.capsm.count;
   return capsm == 0 ? 0 : speed(jobs_[id], capsm);
 }
 
@@ -89,16 +102,16 @@ bool SimDevice::draining(JobId id) const {
 }
 
 void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
-  const Time elapsed = now - now_;
+  const Time elapsed = own(now) - own_;
   for (const JobId id : active_) {
     SimJob& job = jobs_[id];
-    job.left -= rate(id, now_) * static_cast<double>(elapsed.count());
+    job.left -= rate(id) * static_cast<double>(elapsed.count());
     outcome_.held[job.application] += job.held.count * seconds(elapsed);
-    if (job.works_from > now_) outcome_.lost += job.held.count * seconds(elapsed);
+    if (job.works_from > own_) outcome_.lost += job.held.count * seconds(elapsed);
   }
   for (const Drain& drain : drains_)
-    outcome_.lost += drain.capsm.count * seconds(elapsed) * (drain.working_until > now_ ? 0.5 : 1.0);
-  now_ = now;
+    outcome_.lost += drain.capsm.count * seconds(elapsed) * (drain.working_until > own_ ? 0.5 : 1.0);
+  own_ = own(now);
 
   for (const JobId id : active_) {
     SimJob& job = jobs_[id];
@@ -117,7 +130,7 @@ void SimDevice::run_until(Time now, std::vector<JobId>& finished) {
   std::erase_if(active_, [&](JobId id) { return jobs_[id].left <= kDone; });
 
   for (std::size_t i = 0; i < drains_.size();) {
-    if (drains_[i].free_at > now) {
+    if (drains_[i].free_at > own_) {
       ++i;
       continue;
     }
@@ -148,11 +161,11 @@ void SimDevice::arrive(JobId id, Time now) {
                     now);
 }
 
-Time SimDevice::decide(Time now) {
+void SimDevice::decide(Time now) {
   for (const JobId id : active_) {
     SimJob& job = jobs_[id];
     const Time task = application(job).task;
-    if (!job.tail && task > Time{0} && job.left <= rate(id, now) * static_cast<double>(task.count()) + kDone) {
+    if (!job.tail && task > Time{0} && job.left <= rate(id) * static_cast<double>(task.count()) + kDone) {
       job.tail = true;
       scheduler_.tail(id, now);
     }
@@ -170,7 +183,8 @@ Time SimDevice::decide(Time now) {
       std::erase(wanting_, grant.job);
       if (job.target > job.held) wanting_.push_back(grant.job);
     }
-    if (!grow(now)) return next_event(now, decision.again);
+    again_ = decision.again;
+    if (!grow(now)) return;
   }
 }
 
@@ -178,13 +192,13 @@ void SimDevice::shrink(JobId id, CapSM to, Time now) {
   SimJob& job = jobs_[id];
   if (job.tail) return;
   const CapSM leaving = job.held - to;
-  const bool works = job.works_from <= now;
-  const Time working_until = works ? now + application(job).task : now;
-  const Time free_at = works ? working_until + eviction_cost(job) : now;
-  if (free_at <= now) free(id, leaving);
+  const bool works = job.works_from <= own_;
+  const Time working_until = works ? own_ + application(job).task : own_;
+  const Time free_at = works ? working_until + eviction_cost(job) : own_;
+  if (free_at <= own_) free(id, leaving);
   job.held = to;
-  if (free_at > now) drains_.push_back({id, leaving, working_until, free_at});
-  if (to.count == 0 && free_at == now) {
+  if (free_at > own_) drains_.push_back({id, leaving, working_until, free_at});
+  if (to.count == 0 && free_at == own_) {
     std::erase(active_, id);
     std::erase(starting_, id);
     scheduler_.evicted(id, now);
@@ -202,38 +216,43 @@ bool SimDevice::grow(Time now) {
     if (std::find(active_.begin(), active_.end(), id) == active_.end()) {
       active_.push_back(id);
       starting_.push_back(id);
-      job.works_from = now + workload_.dispatch;
+      job.works_from = own_ + workload_.dispatch;
     }
   }
   std::erase_if(wanting_, [&](JobId id) { return jobs_[id].held >= jobs_[id].target; });
   return start_those_ready(now);
 }
 
-/// Starts those that have SMs and whose dispatch is over; true if there is one. A job that lost its SMs before is no
-/// longer active.
+/// Starts those that have SMs and whose dispatch is over, while the context has the GPU; true if there is one. A job
+/// that lost its SMs before is no longer active.
 bool SimDevice::start_those_ready(Time now) {
-  const auto ready = [&](JobId id) { return jobs_[id].works_from <= now; };
+  if (now < turn_from_) return false;
+  const auto ready = [&](JobId id) { return jobs_[id].works_from <= own_; };
   for (const JobId id : starting_)
     if (ready(id)) scheduler_.started(id, now);
   return std::erase_if(starting_, ready) > 0;
 }
 
-Time SimDevice::next_event(Time now, Time again) const {
-  Time next = again;
+Time SimDevice::next_event(Time now) const {
+  Time next = kNever;  // of the GPU, by the context's own time
   for (const JobId id : active_) {
     const SimJob& job = jobs_[id];
-    if (job.works_from > now) next = std::min(next, job.works_from);
-    const double pace = rate(id, now);
+    if (job.works_from > own_) next = std::min(next, job.works_from);
+    const double pace = rate(id);
     if (pace <= 0) continue;
     const double takes = std::ceil(std::max(job.left, 0.0) / pace);
     if (takes >= kEndOfTimeNs) continue;
-    const Time end = now + Time{static_cast<std::int64_t>(takes)};
-    next = std::min(next, std::max(end, now + Time{1}));
+    const Time end = own_ + Time{static_cast<std::int64_t>(takes)};
+    next = std::min(next, std::max(end, own_ + Time{1}));
     const Time task = application(job).task;
-    if (!job.tail && task > Time{0}) next = std::min(next, std::max(end - task, now + Time{1}));
+    if (!job.tail && task > Time{0}) next = std::min(next, std::max(end - task, own_ + Time{1}));
   }
   for (const Drain& drain : drains_)
-    next = std::min(next, drain.working_until > now ? drain.working_until : drain.free_at);
+    next = std::min(next, drain.working_until > own_ ? drain.working_until : drain.free_at);
+  next = std::min(again_, next == kNever ? kNever : real(next));
+  // Those that got SMs while others had the GPU begin with the turn.
+  for (const JobId id : starting_)
+    if (jobs_[id].works_from <= own_ && now <= turn_from_) next = std::min(next, turn_from_);
   return next <= kEndOfTime ? next : kNever;
 }
 

@@ -1,4 +1,5 @@
-// One simulated device: the daemon's Scheduler, and the model in simulate.h of what a GPU makes of its grants.
+// One simulated device, or one context of it (turns.h): the daemon's Scheduler, and the model in simulate.h of what a
+// GPU makes of its grants.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ struct SimJob {
   Time arrived{}, alone{}, predicted{};
   double left = 0;           ///< remaining work, in ns by itself on the whole device
   CapSM held{}, target{};    ///< held does not count what is being evicted
-  Time works_from = kNever;  ///< while it holds SMs: when it begins, or began, to work on them
+  Time works_from = kNever;  ///< while it holds SMs: when it begins, or began, to work on them, by own time
   bool tail = false;
 };
 
@@ -31,11 +32,18 @@ class SimDevice {
   /// Does all that happens at `now` before new jobs arrive: SMs become free, jobs end (their ids go to `finished`).
   void run_until(Time now, std::vector<JobId>& finished);
   void arrive(JobId id, Time now);
-  /// Asks the policy and applies its plan. Returns the time of the next event on this device.
-  Time decide(Time now);
+  /// Asks the policy and applies its plan.
+  void decide(Time now);
+  /// Whether a job has SMs. After decide().
+  bool has_work() const { return !active_.empty(); }
+  /// Its context has the GPU from an instant on, or, kNever, it waits for its turn: all of it stands still. After
+  /// run_until(now).
+  void set_turn(Time from);
+  /// When run_until() and decide() are due, if nothing else happens before. After decide() and set_turn().
+  Time next_event(Time now) const;
 
  private:
-  /// SMs on their way from one job to the next.
+  /// SMs on their way from one job to the next. Times are the context's own.
   struct Drain {
     JobId job;
     CapSM capsm;
@@ -45,8 +53,8 @@ class SimDevice {
   const Application& application(const SimJob& job) const { return workload_.applications[job.application]; }
   CapSM usable(const SimJob& job) const;
   CapSM useful(const SimJob& job) const;
-  double rate(JobId id, Time now) const;
-  double undisturbed(JobId id, Time now) const;
+  double rate(JobId id) const;
+  double undisturbed(JobId id) const;
   double speed(const SimJob& job, double capsm) const;
   Time eviction_cost(const SimJob& job) const;
   void shrink(JobId id, CapSM to, Time now);
@@ -55,7 +63,8 @@ class SimDevice {
   CapSM taken(JobId id) const;
   void free(JobId id, CapSM capsm);
   bool draining(JobId id) const;
-  Time next_event(Time now, Time again) const;
+  Time own(Time now) const;
+  Time real(Time own) const;
 
   const Workload& workload_;
   std::uint32_t index_;
@@ -63,7 +72,11 @@ class SimDevice {
   std::vector<SimJob>& jobs_;
   Outcome& outcome_;
   Room room_;
-  Time now_{};
+  // The context's own time is that for which it had the GPU: how much it was at the last run_until(), and when its turn
+  // began or ended.
+  Time own_{}, spent_{};
+  Time turn_from_{};
+  Time again_ = kNever;          ///< when the policy wants to be asked
   std::vector<JobId> active_;    ///< hold SMs or are being drained
   std::vector<JobId> starting_;  ///< those of active_ that do not work on their SMs yet
   std::vector<JobId> wanting_;   ///< have a grant beyond what they hold; the earliest grant comes first

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "sched/simulator/device.h"
 #include "sched/simulator/targets.h"
+#include "sched/simulator/turns.h"
 
 namespace gpuctl::sched {
 
@@ -51,13 +52,20 @@ class Simulation {
   Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed)
       : workload_(workload), random_(seed), targets_(workload, seed) {
     outcome_.held.resize(workload.applications.size());
-    devices_.reserve(workload.devices);
+    for (std::size_t a = 0; a < workload.applications.size(); ++a)
+      context_of_.push_back(static_cast<std::uint32_t>(SimTurns::context_of(workload, a)));
+    contexts_ = static_cast<std::uint32_t>(SimTurns::context_count(workload));
+    units_.reserve(std::size_t{workload.devices} * contexts_);
     for (std::uint32_t d = 0; d < workload.devices; ++d) {
-      devices_.emplace_back(workload, d, make_policy(inputs(d)), jobs_, outcome_);
+      for (std::uint32_t c = 0; c < contexts_; ++c) {
+        units_.emplace_back(workload, d, make_policy(inputs(d, c)), jobs_, outcome_);
+        if (c > 0) units_.back().set_turn(kNever);
+      }
       loads_.emplace(Time{}, d);
+      if (contexts_ > 1) turns_.emplace_back(workload);
     }
     load_.resize(workload.devices);
-    next_.resize(workload.devices, kNever);
+    next_.resize(units_.size() + turns_.size(), kNever);
     std::uint64_t instances = 0;
     for (const Application& app : workload.applications) instances += app.instances;
     outcome_.too_many = instances > kMostLaunches;
@@ -74,7 +82,7 @@ class Simulation {
     std::vector<std::uint32_t> touched;
     std::vector<JobId> finished;
     while (!outcome_.too_many) {
-      while (!due_.empty() && next_[due_.top().device] != due_.top().at) due_.pop();
+      while (!due_.empty() && next_[due_.top().unit] != due_.top().at) due_.pop();
       Time now = pending_.empty() ? kNever : pending_.top().at;
       if (!due_.empty()) now = std::min(now, due_.top().at);
       if (now != kNever) now = std::min(now, targets_.next());
@@ -82,21 +90,31 @@ class Simulation {
 
       touched.clear();
       for (; !due_.empty() && due_.top().at == now; due_.pop()) {
-        if (next_[due_.top().device] == now) touch(due_.top().device, now, touched, finished);
+        const std::uint32_t unit = due_.top().unit;
+        if (next_[unit] != now) continue;
+        if (unit < units_.size())
+          touch(unit, now, touched, finished);
+        else
+          touch(static_cast<std::uint32_t>(unit - units_.size()) * contexts_, now, touched, finished);
       }
       for (; !pending_.empty() && pending_.top().at == now;) {
         const std::uint32_t source = pending_.top().source;
         pending_.pop();
         if (places_[source] == kUnplaced) places_[source] = loads_.begin()->second;
-        touch(places_[source], now, touched, finished);
+        touch(unit_of(source), now, touched, finished);
         launch(source, now);
       }
       if (now == targets_.next())
-        for (const std::uint32_t d : targets_.step(now)) touch(d, now, touched, finished);
-      for (const std::uint32_t d : touched) {
-        next_[d] = devices_[d].decide(now);
-        if (next_[d] != kNever) due_.push({next_[d], d});
-      }
+        for (const std::uint32_t d : targets_.step(now)) {
+          for (std::uint32_t c = 0; c < contexts_; ++c) touch(d * contexts_ + c, now, touched, finished);
+          if (contexts_ > 1)
+            for (std::uint32_t c = 0; c < contexts_; ++c) turns_[d].bound(c, targets_.longest_turn(d, c));
+        }
+      // All contexts of a device are at `now` before the turn goes to another one.
+      if (contexts_ > 1) touch_all_contexts(now, touched, finished);
+      for (const std::uint32_t unit : touched) units_[unit].decide(now);
+      if (contexts_ > 1) take_turns(now, touched);
+      for (const std::uint32_t unit : touched) wake(unit, units_[unit].next_event(now));
     }
     return std::move(outcome_);
   }
@@ -111,12 +129,46 @@ class Simulation {
   };
   struct Due {
     Time at;
-    std::uint32_t device;
-    bool operator>(const Due& other) const { return std::pair(at, device) > std::pair(other.at, other.device); }
+    std::uint32_t unit;
+    bool operator>(const Due& other) const { return std::pair(at, unit) > std::pair(other.at, other.unit); }
   };
 
-  /// Each application is a slice. Applications that are pinned to another device reserve nothing here.
-  PolicyInputs inputs(std::uint32_t d) const {
+  std::uint32_t unit_of(std::uint32_t source) const {
+    return places_[source] * contexts_ + context_of_[first_[source].application];
+  }
+  void wake(std::uint32_t unit, Time at) {
+    next_[unit] = at;
+    if (at != kNever) due_.push({at, unit});
+  }
+
+  /// Of each device of which one was touched.
+  void touch_all_contexts(Time now, std::vector<std::uint32_t>& touched, std::vector<JobId>& finished) {
+    for (std::size_t i = 0, count = touched.size(); i < count; ++i) {
+      const std::uint32_t first = touched[i] / contexts_ * contexts_;
+      for (std::uint32_t c = 0; c < contexts_; ++c) touch(first + c, now, touched, finished);
+    }
+  }
+
+  /// On each device of which something was touched.
+  void take_turns(Time now, const std::vector<std::uint32_t>& touched) {
+    for (const std::uint32_t unit : touched) {
+      if (unit % contexts_ != 0) continue;
+      SimTurns& turns = turns_[unit / contexts_];
+      std::vector<bool> work;
+      for (std::uint32_t c = 0; c < contexts_; ++c) work.push_back(units_[unit + c].has_work());
+      const std::size_t before = turns.current();
+      if (turns.step(now, work)) {
+        units_[unit + before].set_turn(kNever);
+        units_[unit + turns.current()].set_turn(turns.works_from());
+        outcome_.lost += workload_.capsm.count * static_cast<double>(workload_.switch_cost.count()) * 1e-9;
+      }
+      wake(static_cast<std::uint32_t>(units_.size()) + unit / contexts_, turns.due(work));
+    }
+  }
+
+  /// Each application is a slice. Applications that are pinned to another device, or have another context, reserve
+  /// nothing here.
+  PolicyInputs inputs(std::uint32_t d, std::uint32_t context) const {
     PolicyInputs inputs;
     inputs.curves = [&workload = workload_](std::uint32_t app) {
       return std::span<const CurvePoint>(workload.applications[app].curve);
@@ -124,22 +176,27 @@ class Simulation {
     inputs.sm = workload_.sm;
     inputs.blocks = [&workload = workload_](const Job& job) { return workload.applications[job.kernel].block; };
     if (targets_.next() != kNever)
-      inputs.kept = [this, d](std::uint32_t application) { return targets_.kept(d, application); };
-    for (const Application& app : workload_.applications) {
+      inputs.kept = [this, d, context](std::uint32_t application) {
+        return context_of_[application] == context ? targets_.kept(d, application) : CapSM{};
+      };
+    for (std::size_t a = 0; a < workload_.applications.size(); ++a) {
+      const Application& app = workload_.applications[a];
       inputs.slices.push_back(app.limits);
       inputs.slices.back().weight = app.weight;
-      if (app.device && *app.device != d) inputs.slices.back().reserve = CapSM{};
+      if ((app.device && *app.device != d) || context_of_[a] != context) inputs.slices.back().reserve = CapSM{};
     }
     return inputs;
   }
 
-  /// Brings a device to `now`, once. After each launch that finished there, its application launches the next one.
-  void touch(std::uint32_t d, Time now, std::vector<std::uint32_t>& touched, std::vector<JobId>& finished) {
-    if (std::find(touched.begin(), touched.end(), d) != touched.end()) return;
-    touched.push_back(d);
-    next_[d] = kNever;
+  /// Brings a context of a device to `now`, once. After each launch that finished there, its application launches the
+  /// next one.
+  void touch(std::uint32_t unit, Time now, std::vector<std::uint32_t>& touched, std::vector<JobId>& finished) {
+    if (std::find(touched.begin(), touched.end(), unit) != touched.end()) return;
+    const std::uint32_t d = unit / contexts_;
+    touched.push_back(unit);
+    next_[unit] = kNever;
     finished.clear();
-    devices_[d].run_until(now, finished);
+    units_[unit].run_until(now, finished);
     for (const JobId id : finished) {
       const std::uint32_t source = sources_[id];
       add_load(d, -std::min(jobs_[id].predicted, kMostLoad));
@@ -182,7 +239,7 @@ class Simulation {
     jobs_.push_back(job);
     sources_.push_back(source);
     add_load(places_[source], std::min(job.predicted, kMostLoad));
-    devices_[places_[source]].arrive(id, now);
+    units_[unit_of(source)].arrive(id, now);
   }
 
   void add_load(std::uint32_t d, Time change) {
@@ -196,9 +253,12 @@ class Simulation {
   SimTargets targets_;
   Outcome outcome_;
   std::vector<SimJob> jobs_;
-  std::vector<std::uint32_t> sources_;  ///< of each job: its source
-  std::vector<SimDevice> devices_;
-  std::vector<Time> load_;  ///< predicted work outstanding per device
+  std::vector<std::uint32_t> sources_;     ///< of each job: its source
+  std::uint32_t contexts_ = 1;             ///< of each device
+  std::vector<std::uint32_t> context_of_;  ///< by application
+  std::vector<SimDevice> units_;           ///< by device, then context
+  std::vector<SimTurns> turns_;            ///< by device, if there are several contexts; woken as units after these
+  std::vector<Time> load_;                 ///< predicted work outstanding per device
   std::set<std::pair<Time, std::uint32_t>> loads_;
   std::vector<Time> next_;
   std::vector<std::uint32_t> places_;  ///< per instance: its device

@@ -8,6 +8,9 @@
 // work still gets done. Then they are of no use for as long as the eviction cost. A job that had no SMs starts to work
 // on new ones only after the time of a dispatch. A job whose block-tasks are all claimed is not evicted. An application
 // that names no device is placed, when it starts, on the device with the least predicted work outstanding.
+//
+// Isolated applications have a context of the device each, and all others share one. Each context has a policy of its
+// own for the whole device; contexts take turns (turns.h), and stand still meanwhile.
 #pragma once
 
 #include <functional>
@@ -18,7 +21,7 @@
 
 namespace gpuctl::sched {
 
-/// Makes the policy of one device; each application is a slice.
+/// Makes the policy of one context of a device; each application is a slice.
 using PolicyMaker = std::function<std::unique_ptr<JobPolicy>(const PolicyInputs&)>;
 
 Outcome simulate(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed);

@@ -72,6 +72,76 @@ TEST(Simulate, SmsAreKeptForATargetAsFarAsItNeedsThem) {
   }
 }
 
+TEST(Simulate, AnIsolatedApplicationTakesTurnsOfTheWholeGpu) {
+  Workload w = two({}, {});
+  w.applications[1].isolated = true;
+  w.turn = milliseconds{1};
+  w.switch_cost = microseconds{200};
+  w.applications[1].turn = milliseconds{2};
+  w.applications[0].task = milliseconds{8};  // the hardware stops it within a block
+  const Outcome outcome = run(w, "fcfs");
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  EXPECT_EQ(outcome.launches[0].application, 1u) << "its turns are longer";
+  // Five turns of the one and five of the other, the other one first: ten switches but none before the first.
+  EXPECT_EQ(outcome.launches[0].finished, milliseconds{5 + 10} + 10 * microseconds{200} - microseconds{200});
+  EXPECT_EQ(outcome.launches[1].finished, milliseconds{20} + 10 * microseconds{200});
+  EXPECT_NEAR(outcome.lost, 4 * 10 * 200e-6, 1e-9) << "CapSM x seconds";
+  EXPECT_NEAR(outcome.held[0], 4 * 10e-3, 1e-6);
+}
+
+TEST(Simulate, WhoHasNothingToRunGivesHisTurnAway) {
+  Workload w = two({}, {});
+  w.applications[0].isolated = w.applications[1].isolated = true;
+  w.switch_cost = microseconds{100};
+  w.applications[1].start = milliseconds{11};
+  const Outcome outcome = run(w, "fcfs");
+  ASSERT_EQ(outcome.launches.size(), 2u);
+  EXPECT_EQ(outcome.launches[0].finished, milliseconds{10} + microseconds{100});
+  EXPECT_EQ(outcome.launches[1].finished, milliseconds{21} + microseconds{100});
+}
+
+TEST(Simulate, AContextStandsStillWhileOthersHaveTheGpu) {
+  Workload w = two({}, {});
+  w.turn = milliseconds{2};
+  w.applications[0].task = milliseconds{1};
+  w.applications[1].isolated = true;
+  w.applications[1].turn = milliseconds{2};
+  w.applications.push_back({.name = "high", .alone = milliseconds{1}, .start = microseconds{3500}, .priority = 1});
+  const Outcome outcome = run(w, "hpf");
+  ASSERT_EQ(outcome.launches.size(), 3u);
+  EXPECT_EQ(outcome.launches[0].application, 2u);
+  EXPECT_EQ(outcome.launches[0].finished, milliseconds{6}) << "the block-task it waits for goes on at 4 ms";
+  EXPECT_EQ(outcome.launches[1].application, 1u);
+  EXPECT_EQ(outcome.launches[1].finished, milliseconds{20});
+  EXPECT_EQ(outcome.launches[2].finished, microseconds{21500}) << "half of the block-task is lost";
+}
+
+TEST(Simulate, AnIsolatedApplicationKeepsNoSmsFromOthers) {
+  Workload w = two({}, {});
+  w.applications[1].isolated = true;
+  w.applications[1].limits.reserve = w.capsm;
+  EXPECT_EQ(run(w, "share").launches.size(), 2u);
+}
+
+/// A server as in docs/latency.md, by turns with batch. Turns of batch last 2 ms without a target.
+TEST(Simulate, TurnsBecomeShorterForATarget) {
+  for (const bool server_is_isolated : {true, false}) {
+    Workload w = server_beside_batch({});
+    w.applications[server_is_isolated ? 0 : 1].isolated = true;
+    w.switch_cost = microseconds{160};
+    const auto longer = [](const Outcome& outcome) {
+      int count = 0, found = 0;
+      for (const Launch& launch : outcome.launches)
+        if (launch.application == 0 && launch.finished > std::chrono::seconds{30})
+          ++count, found += launch.finished - launch.arrived > milliseconds{2};
+      return static_cast<double>(found) / count;
+    };
+    EXPECT_GT(longer(run(w, "share")), 0.3);
+    w.applications[0].latency = {.at_most = milliseconds{2}};
+    EXPECT_LE(longer(run(w, "share")), 0.03) << server_is_isolated;
+  }
+}
+
 TEST(Simulate, WhatWouldEndAfterTheEndOfTimeNeverEnds) {
   const Time year = std::chrono::hours{24 * 365};
   Workload w = two({}, {});

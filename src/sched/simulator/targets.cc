@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sched/policy.h"
+#include "sched/simulator/turns.h"
 
 namespace gpuctl::sched {
 
@@ -60,7 +61,7 @@ std::vector<NodeInput> SimTargets::nodes(std::uint32_t device) const {
   for (const Application& app : workload_.applications) {
     NodeInput& node = nodes.emplace_back(nodes.front());
     node.parent = 0;
-    node.reserve = app.device && *app.device != device ? CapSM{} : app.limits.reserve;
+    node.reserve = app.isolated || (app.device && *app.device != device) ? CapSM{} : app.limits.reserve;
     node.max = app.limits.max;
   }
   return nodes;
@@ -69,16 +70,18 @@ std::vector<NodeInput> SimTargets::nodes(std::uint32_t device) const {
 std::vector<std::uint32_t> SimTargets::step(Time now) {
   std::vector<std::uint32_t> changed;
   next_ = now + kStep;
+  const std::size_t contexts = SimTurns::context_count(workload_);
   for (std::uint32_t d = 0; d < devices_.size(); ++d) {
     Device& device = devices_[d];
     std::vector<NodeInput> kept = nodes(d);
     std::vector<LatencyStep> steps;
     for (const LatencyControl::Entry& entry : device.control.entries()) {
       const LatencyHistogram& bursts = device.bursts[entry.node - 1];
+      const int last_kept = workload_.applications[entry.node - 1].isolated ? 0 : kTurnRungs;
       steps.push_back({.now = now,
                        .bursts = &bursts,
                        .active = bursts.count() > 0,
-                       .last = {0, 0, kTurnRungs},
+                       .last = {0, contexts > 1 ? kTurnRungs : 0, last_kept},
                        .launches = static_cast<double>(device.ended - bursts.count())});
     }
     const bool turned = device.control.step(kept, steps);
@@ -88,9 +91,20 @@ std::vector<std::uint32_t> SimTargets::step(Time now) {
     changed.push_back(d);
     const std::vector<NodeInput> before = kept;
     keep_for(kept, device.control.slices());
+    const auto longest = longest_turns(before, device.control.slices());
+    device.longest.assign(contexts, std::nullopt);
+    for (std::size_t a = 0; a < workload_.applications.size(); ++a) {
+      std::optional<Time>& its = device.longest[SimTurns::context_of(workload_, a)];
+      if (longest[a + 1]) its = std::min<Time>(its.value_or(kNever), *longest[a + 1]);
+    }
     for (std::size_t a = 0; a < device.kept.size(); ++a) device.kept[a] = kept[a + 1].reserve - before[a + 1].reserve;
   }
   return changed;
+}
+
+std::optional<Time> SimTargets::longest_turn(std::uint32_t device, std::size_t context) const {
+  if (device >= devices_.size() || context >= devices_[device].longest.size()) return std::nullopt;
+  return devices_[device].longest[context];
 }
 
 CapSM SimTargets::kept(std::uint32_t device, std::uint32_t application) const {

@@ -1,8 +1,9 @@
-// Targets of latency in a simulation: on each device SMs are kept for applications that have one, as the daemon does
-// it.
+// Targets of latency in a simulation: on each device SMs are kept for applications that have one, or, if these are
+// isolated, turns of others become shorter, as the daemon does it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -24,13 +25,16 @@ class SimTargets {
   /// The devices on which something is kept that was not, or no more.
   std::vector<std::uint32_t> step(Time now);
   CapSM kept(std::uint32_t device, std::uint32_t application) const;
+  /// How long a turn of the context may last on a device, because its applications yield; none: as long as it would.
+  std::optional<Time> longest_turn(std::uint32_t device, std::size_t context) const;
 
  private:
   struct Device {
     LatencyControl control;
     std::vector<LatencyHistogram> bursts;  ///< by application
     std::vector<CapSM> kept;
-    std::uint64_t ended = 0;  ///< launches of all
+    std::vector<std::optional<Time>> longest;  ///< by context
+    std::uint64_t ended = 0;                   ///< launches of all
   };
   std::vector<NodeInput> nodes(std::uint32_t device) const;
 

@@ -56,6 +56,7 @@ class Freeze(instance.SystemTest):
         self.wait_for("beside", beside, "holding", lambda sms: sms == instance.SMS)
         self.assert_runs_nothing(frozen, beside)
         self.assertRegex(self.gpuctl("list").stdout, r"\n +below .*- \(frozen\)")
+        self.assertRegex(self.gpuctl("show", "ice").stdout, r"\ngranted +0 SMs of [1-9]\d* wanted\n")
         return frozen, beside
 
     def test_a_kernel_leaves_and_goes_on_when_it_is_thawed(self):
