@@ -270,8 +270,8 @@ TEST_F(CommandLine, AdviseShowsBothMeasurementsAndWhatIsNotKnown) {
             "in force: shared, for programs that start now\n\n"
             "PROGRAM  ISOLATION  BURSTS     P99          OTHERS\n"
             "server   shared       1.2k  5.6 ms  950 launches/s\n\n"
-            "not known yet: what server takes isolated; gpuctl set ls isolation=isolated, and start it again beside "
-            "others\n");
+            "not known yet: what server takes isolated\n"
+            "  gpuctl set ls isolation=isolated, and start it again beside others\n");
   EXPECT_EQ(daemon_.asked("Advise"), R"({"path":"ls"})");
   advice.measured.push_back({"server", "isolated", 12400, 3100, 900});
   daemon_.on("Advise", to_json(advice));
@@ -279,7 +279,7 @@ TEST_F(CommandLine, AdviseShowsBothMeasurementsAndWhatIsNotKnown) {
   EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nserver   isolated "), std::string::npos);
   advice.measured.clear();
   daemon_.on("Advise", to_json(advice));
-  EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nnot known yet: what its programs take beside others; "),
+  EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nnot known yet: what its programs take beside others\n  "),
             std::string::npos);
   EXPECT_EQ(boost::json::parse(gpuctl({"advise", "ls", "--json"}).out).at("in_force"), "shared");
   daemon_.refuse("Advise", "NoSuchSlice", {{"path", "bacth"}});

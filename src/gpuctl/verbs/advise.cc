@@ -25,8 +25,8 @@ Table measured_table(const std::vector<ipc::MeasuredIsolation>& measured) {
 /// What would have to be seen to know more.
 std::vector<std::string> unknown_lines(const ipc::Advice& advice, const std::string& slice) {
   if (advice.measured.empty())
-    return {
-        "not known yet: what its programs take beside others; that takes a target, and 161 bursts while others work"};
+    return {"not known yet: what its programs take beside others",
+            "  that takes a target, and 161 bursts while others work"};
   std::vector<std::string> lines;
   const std::string& program = advice.measured.front().program;  // the one that was seen last
   for (const std::string_view isolation : kIsolations) {
@@ -34,10 +34,11 @@ std::vector<std::string> unknown_lines(const ipc::Advice& advice, const std::str
     const bool known = std::ranges::any_of(advice.measured, [&](const ipc::MeasuredIsolation& m) {
       return m.program == program && m.isolation == isolation;
     });
-    if (!known)
-      lines.push_back("not known yet: what " + (program.empty() ? "it" : printable(program)) + " takes " +
-                      std::string(isolation) + "; gpuctl set " + slice + " isolation=" + std::string(isolation) +
-                      ", and start it again beside others");
+    if (known) continue;
+    lines.push_back("not known yet: what " + (program.empty() ? "it" : printable(program)) + " takes " +
+                    std::string(isolation));
+    lines.push_back("  gpuctl set " + slice + " isolation=" + std::string(isolation) +
+                    ", and start it again beside others");
   }
   return lines;
 }

@@ -59,7 +59,7 @@ Action declare_explain(Arguments& arguments) {
                 << printable(explained->client.slice) << '\n';
     if (const std::string bounds = bounds_text(explained->slice); !bounds.empty()) context.out << bounds << '\n';
     if (explained->slice.isolation_now)
-      context.out << "isolation of the slice is auto, now " << printable(*explained->slice.isolation_now) << '\n';
+      context.out << "isolation auto, now " << printable(*explained->slice.isolation_now) << '\n';
     const auto ruling = ruling_of(context, explained->client);
     if (!ruling) return ruling.error();
     for (const std::string& line : in_force_lines(explained->client, *ruling)) context.out << line << '\n';

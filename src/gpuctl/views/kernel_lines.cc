@@ -16,16 +16,15 @@ std::string registers_text(const ipc::Kernel& k) {
 }
 
 /// What the mode means, with its numbers.
-std::string how_kernels_run(const ipc::ClientUsage& usage) {
-  const std::string common = plural(usage.common_sms, "SM") + " that it has in common with other programs";
+std::vector<std::string> how_kernels_run(const ipc::ClientUsage& usage) {
+  const std::string common = plural(usage.common_sms, "SM") + " in common with other programs";
   const std::string granted = plural(usage.granted, "SM");
-  if (usage.mode == "free") return "kernels run as the program launches them";
-  if (usage.mode == "part") return "kernels keep their original form, on " + granted + " of its own";
-  if (usage.mode == "common") return "kernels keep their original form, on " + common;
-  if (usage.mode == "lent")
-    return "rewritten kernels give SMs back between two blocks, and the others run on " + common;
-  if (usage.mode == "turns") return "programs take turns, and this one has " + granted;
-  return "rewritten kernels give SMs back between two blocks, and the others run on " + granted;
+  if (usage.mode == "free") return {"kernels run as the program launches them"};
+  if (usage.mode == "part") return {"kernels keep their original form, on " + granted + " of its own"};
+  if (usage.mode == "common") return {"kernels keep their original form, on " + common};
+  if (usage.mode == "turns") return {"programs take turns, and this one has " + granted};
+  return {"rewritten kernels give SMs back between two blocks",
+          "the others run on " + (usage.mode == "lent" ? common : granted)};
 }
 
 }  // namespace
@@ -39,18 +38,18 @@ std::vector<std::string> in_force_lines(const ipc::Client& client, const std::st
   for (const ipc::ClientUsage& u : client.usage) {
     std::string line = "in force on GPU " + std::to_string(u.device) + ": " + printable(u.in_force);
     if (u.in_force == "jobs" && !ruling.empty()) line += " (" + ruling + ")";
-    line += "; mode " + printable(u.mode) + ": " + how_kernels_run(u);
+    lines.push_back(line + "; mode " + printable(u.mode));
+    const auto more = [&](const std::string& text) { lines.push_back("  " + text); };
+    for (const std::string& text : how_kernels_run(u)) more(text);
     if (u.priorities > 1)
-      line +=
-          "; priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below";
-    if (u.mps_sms > 0) line += "; MPS keeps it to " + plural(u.mps_sms, "SM") + " until it starts again";
-    if (u.sms_told > 0) line += "; told of " + plural(u.sms_told, "SM");
-    lines.push_back(std::move(line));
+      more("priority " + std::to_string(u.priority_rank + 1) + " of " + std::to_string(u.priorities) + " from below");
+    if (u.mps_sms > 0) more("MPS keeps it to " + plural(u.mps_sms, "SM") + " until it starts again");
+    if (u.sms_told > 0) more("told of " + plural(u.sms_told, "SM"));
   }
-  if (client.isolated.value_or(false))
-    lines.push_back(
-        "isolated: it shares no context of the GPU with programs of other slices; the GPU switches between them by "
-        "turns");
+  if (client.isolated.value_or(false)) {
+    lines.push_back("isolated: it shares no context of the GPU with programs of other slices");
+    lines.push_back("  the GPU switches between them by turns");
+  }
   return lines;
 }
 
@@ -58,15 +57,15 @@ std::vector<std::string> turn_lines(const ipc::Client& client) {
   std::vector<std::string> lines;
   for (const ipc::ClientUsage& u : client.usage) {
     const std::string gpu = "turns on GPU " + std::to_string(u.device) + ": ";
-    if (u.time_slice == "in force")
+    if (u.time_slice == "in force") {
       lines.push_back(gpu + std::to_string(u.time_slice_us) + " us, then others' (time slice of its " +
-                      std::to_string(u.channel_groups) +
-                      (u.channel_groups == 1 ? " channel group" : " channel groups") +
-                      "; the hardware stops any kernel for that)");
-    else if (u.time_slice == "refused")
+                      plural(u.channel_groups, "channel group") + ")");
+      lines.push_back("  the hardware stops any kernel for that");
+    } else if (u.time_slice == "refused") {
       lines.push_back(gpu + "as long as the driver has it, which refused to set time slices");
-    else if (u.time_slice == "no channel groups")
+    } else if (u.time_slice == "no channel groups") {
       lines.push_back(gpu + "as long as the driver has it, whose channel groups were not seen");
+    }
   }
   return lines;
 }

@@ -31,16 +31,17 @@ TEST(InForceLines, SayWhatAndHowThePriorityStands) {
   client.usage[1].granted = 33;
   client.usage[1].priority_rank = 1;
   client.usage[1].priorities = 3;
-  const std::string part =
-      "in force on GPU 1: reserve; mode part: kernels keep their original form, on 33 SMs of its own";
-  EXPECT_EQ(in_force_lines(client),
-            (Lines{"in force on GPU 0: nothing; mode free: kernels run as the program launches them",
-                   part + "; priority 2 of 3 from below"}));
+  Lines lines{"in force on GPU 0: nothing; mode free", "  kernels run as the program launches them",
+              "in force on GPU 1: reserve; mode part", "  kernels keep their original form, on 33 SMs of its own",
+              "  priority 2 of 3 from below"};
+  EXPECT_EQ(in_force_lines(client), lines);
   client.usage[1].priorities = 1;
   client.usage[1].sms_told = 1;
-  EXPECT_EQ(in_force_lines(client)[1], part + "; told of 1 SM");
+  lines.back() = "  told of 1 SM";
+  EXPECT_EQ(in_force_lines(client), lines);
   client.usage[1].mps_sms = 98;
-  EXPECT_EQ(in_force_lines(client)[1], part + "; MPS keeps it to 98 SMs until it starts again; told of 1 SM");
+  lines.insert(lines.end() - 1, "  MPS keeps it to 98 SMs until it starts again");
+  EXPECT_EQ(in_force_lines(client), lines);
 }
 
 TEST(InForceLines, NameThePolicyForJobs) {
@@ -50,7 +51,7 @@ TEST(InForceLines, NameThePolicyForJobs) {
   client.usage[1].in_force = "max";
   const Lines lines = in_force_lines(client, "policy srt of /");
   EXPECT_EQ(lines[0].substr(0, lines[0].find(';')), "in force on GPU 0: jobs (policy srt of /)");
-  EXPECT_EQ(lines[1].substr(0, lines[1].find(';')), "in force on GPU 0: max");
+  EXPECT_EQ(lines[2].substr(0, lines[2].find(';')), "in force on GPU 0: max");
 }
 
 TEST(InForceLines, SayHowKernelsRun) {
@@ -59,17 +60,18 @@ TEST(InForceLines, SayHowKernelsRun) {
   ipc::ClientUsage& usage = client.usage[0];
   usage.in_force = "max";
   usage.granted = 33;
-  const auto says = [&](const std::string& mode, const std::string& how) {
+  const auto says = [&](const std::string& mode, Lines how) {
     usage.mode = mode;
-    EXPECT_EQ(in_force_lines(client), (Lines{"in force on GPU 0: max; mode " + mode + ": " + how}));
+    how.insert(how.begin(), "in force on GPU 0: max; mode " + mode);
+    EXPECT_EQ(in_force_lines(client), how);
+    for (const std::string& line : how) EXPECT_LE(line.size(), 80u) << line;
   };
-  says("turns", "programs take turns, and this one has 33 SMs");
-  says("workers", "rewritten kernels give SMs back between two blocks, and the others run on 33 SMs");
+  const std::string rewritten = "  rewritten kernels give SMs back between two blocks";
+  says("turns", {"  programs take turns, and this one has 33 SMs"});
+  says("workers", {rewritten, "  the others run on 33 SMs"});
   usage.common_sms = 118;
-  says("common", "kernels keep their original form, on 118 SMs that it has in common with other programs");
-  says("lent",
-       "rewritten kernels give SMs back between two blocks, and the others run on 118 SMs that it has in common with "
-       "other programs");
+  says("common", {"  kernels keep their original form, on 118 SMs in common with other programs"});
+  says("lent", {rewritten, "  the others run on 118 SMs in common with other programs"});
 }
 
 TEST(TurnLines, SayHowLongAndWhy) {
@@ -85,8 +87,8 @@ TEST(TurnLines, SayHowLongAndWhy) {
   client.usage[3].device = 3;
   client.usage[3].time_slice = "no channel groups";
   EXPECT_EQ(turn_lines(client),
-            (Lines{"turns on GPU 1: 50 us, then others' (time slice of its 5 channel groups; the hardware stops any "
-                   "kernel for that)",
+            (Lines{"turns on GPU 1: 50 us, then others' (time slice of its 5 channel groups)",
+                   "  the hardware stops any kernel for that",
                    "turns on GPU 2: as long as the driver has it, which refused to set time slices",
                    "turns on GPU 3: as long as the driver has it, whose channel groups were not seen"}));
 }

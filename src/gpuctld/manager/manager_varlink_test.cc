@@ -167,20 +167,17 @@ TEST_F(ManagerTest, AutoIsIsolatedWhereThatIsKnownToBeBetterAndSaysSo) {
   EXPECT_EQ(slice("batch").at("effective_isolation"), "shared");
   EXPECT_FALSE(slice("batch").contains("isolation_now"));
   create("ls", {{"latency", "5ms"}});
-  EXPECT_EQ(slice("ls").at("isolation_now"),
-            "shared: not measured yet, and no other program is known to have kernels longer than 2 ms");
+  EXPECT_EQ(slice("ls").at("isolation_now"), "shared: not measured, and no kernels of others over 2 ms are known");
   const auto set = call("SetSlice", {{"path", "ls"}, {"settings", {{"latency", "4ms"}}}}).parameters;
   EXPECT_EQ(set.at("notes").at(0),
-            "isolation is auto, now shared: not measured yet, and no other program is known to have kernels longer "
-            "than 2 ms");
+            "isolation is auto, now shared: not measured, and no kernels of others over 2 ms are known");
   EXPECT_FALSE(call("SetSlice", {{"path", "ls"}, {"settings", {{"weight", 7}}}}).parameters.contains("notes"));
   EXPECT_EQ(call("Advise", {{"path", "no"}}).error, "io.gpuctl.NoSuchSlice");
-  EXPECT_EQ(
-      call("Advise", {{"path", "ls"}}).parameters,
-      (json::object{{"isolation", "shared"},
-                    {"why", "shared: not measured yet, and no other program is known to have kernels longer than 2 ms"},
-                    {"in_force", "shared"},
-                    {"measured", json::array()}}));
+  EXPECT_EQ(call("Advise", {{"path", "ls"}}).parameters,
+            (json::object{{"isolation", "shared"},
+                          {"why", "shared: not measured, and no kernels of others over 2 ms are known"},
+                          {"in_force", "shared"},
+                          {"measured", json::array()}}));
   const auto start = [this] { return call("GetMpsPercentage", {{"slice", "ls"}}).parameters; };
   EXPECT_FALSE(start().contains("isolated"));
   auto joined = connect();

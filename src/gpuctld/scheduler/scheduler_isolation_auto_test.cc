@@ -56,7 +56,7 @@ TEST_F(AutoIsolation, WhatMissedItsTargetIsTriedTheOtherWayAtTheNextStartAndTheB
   FakeProgram batch(scheduler_, "batch");
   FakeProgram first = start();
   EXPECT_FALSE(first.client->isolated);
-  EXPECT_EQ(said(), "shared: not measured yet, and no other program is known to have kernels longer than 2 ms");
+  EXPECT_EQ(said(), "shared: not measured, and no kernels of others over 2 ms are known");
   go(&first, batch, 30, 20);
   EXPECT_EQ(said(),
             "shared until all its programs have ended, then isolated, to be tried: shared it has p99 20 ms of 5 ms");

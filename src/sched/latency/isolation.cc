@@ -65,8 +65,7 @@ std::string words(const IsolationChoice& choice, const IsolationEvidence& eviden
     case Why::long_kernels:
       return is + ": kernels of others last longer than " + time_text(kLongKernel);
     case Why::nothing_known:
-      return is + ": not measured yet, and no other program is known to have kernels longer than " +
-             time_text(kLongKernel);
+      return is + ": not measured, and no kernels of others over " + time_text(kLongKernel) + " are known";
   }
   return is;
 }

@@ -31,7 +31,7 @@ TEST(Isolation, IsChosenByWhatIsKnown) {
        "shared: it has no target of latency"},
       {{.has_target = true, .at_most = ms(4)},
        {false, Why::nothing_known},
-       "shared: not measured yet, and no other program is known to have kernels longer than 2 ms"},
+       "shared: not measured, and no kernels of others over 2 ms are known"},
       {{.has_target = true, .at_most = ms(4), .others_are_long = true},
        {true, Why::long_kernels},
        "isolated: kernels of others last longer than 2 ms"},

@@ -218,11 +218,10 @@ class TwoDevices(instance.SystemTest):
                 for device, told in enumerate(program.told()):
                     for name in ("properties", "attribute", "grid"):
                         self.assertEqual(told[name], sms[device], (device, told))
-                lines = self.gpuctl("explain", program.pid).stdout.splitlines()
+                said = self.gpuctl("explain", program.pid).stdout
                 for device in (0, 1):
-                    found = [line for line in lines if line.startswith(f"in force on GPU {device}: ")]
-                    self.assertEqual(len(found), 1, lines)
-                    self.assertTrue(found[0].endswith(f"; told of {sms[device]} SMs"), found)
+                    found = re.findall(rf"^in force on GPU {device}: .*\n(?:  .*\n)*?  told of (\d+) SMs$", said, re.M)
+                    self.assertEqual(found, [str(sms[device])], said)
                     self.assertEqual(self.usage_on(path, program.pid, device)["sms_told"], sms[device])
                 self.assertEqual(program.ask("work", 2, 64, 10).split(), ["0:2", "1:2"])
 

@@ -41,7 +41,7 @@ class InForce(instance.SystemTest):
             said = instance.wait_until(
                 lambda: self.explained(program, "while nothing is in force for its slice"), "the kernels to be reported"
             )
-            self.assertIn("in force on GPU 0: nothing; mode free: kernels run as the program launches them\n", said)
+            self.assertIn("in force on GPU 0: nothing; mode free\n  kernels run as the program launches them\n", said)
 
     def test_what_programs_did_is_kept_when_they_have_ended(self):
         """Those that end at once too. Where nothing is in force launches are counted each 200 ms, and at the end."""

@@ -157,7 +157,7 @@ class ReserveByParts(instance.SystemTest):
         second = self.start_launcher("other", PROGRAM)
         mask, block_tasks = self.launch_beside(second)
         self.assertEqual((mask.bit_count(), block_tasks), (instance.SMS - RESERVE, 0))
-        self.assertTrue(self.explains("mode common", "on 4 SMs that it has in common"))
+        self.assertTrue(self.explains("mode common", "on 4 SMs in common"))
         # Where one of them weighs more, each has SMs of its own again.
         self.gpuctl("set", "other", "weight=300")
         instance.wait_until(lambda: self.launch()[1] > 0, "rewritten kernels")
@@ -167,7 +167,7 @@ class ReserveByParts(instance.SystemTest):
         self.start_beside("true", "active", OPAQUE)
         self.start_idle_in("ls")
         second = self.start_launcher("other", OPAQUE)
-        instance.wait_until(lambda: self.explains("mode lent", "on 8 SMs that it has in common"), "it to be lent")
+        instance.wait_until(lambda: self.explains("mode lent", "on 8 SMs in common"), "it to be lent")
         self.assertEqual(self.launch_beside(second)[0].bit_count(), instance.SMS)
 
     def launch_beside(self, program):

@@ -50,12 +50,9 @@ class Told(instance.SystemTest):
 
     def said(self, slice_path, program):
         """Of `gpuctl explain` and the JSON."""
-        line = next(
-            line
-            for line in self.gpuctl("explain", program.pid).stdout.splitlines()
-            if line.startswith("in force on GPU 0")
-        )
-        found = re.search(r"; told of (\d+) SMs?$", line)
+        said = self.gpuctl("explain", program.pid).stdout
+        self.assertIn("in force on GPU 0: ", said)
+        found = re.search(r"^  told of (\d+) SMs?$", said, re.MULTILINE)
         return self.usage(slice_path, program.pid)["sms_told"], int(found[1]) if found else 0
 
     def test_the_plain_values_without_gpuctl_and_where_nothing_limits(self):
