@@ -110,11 +110,16 @@ class Pairs(Experiment):
 
 
 def over(found, side, other, key):
-    """By start, the mean over the pairs of what `side` has over what `other` has in the same start; also by pair."""
+    """By start, the mean over the pairs of what `side` has over what `other` has in the same start; also by pair. Only
+    pairs that all sides have count, where there are any, so that sides are compared by the same ones.
+    """
+    of_sides = [pairs for of in found.values() if (pairs := {pair for start in of.values() for pair in start})]
+    of_all = set.intersection(*of_sides) if of_sides else set()
     starts, pairs = [], {}
     for number in sorted(set(found[side]) & set(found[other])):
         mine, theirs = found[side][number], found[other][number]
-        ratios = {pair: mine[pair][key] / theirs[pair][key] for pair in mine if pair in theirs}
+        both = set(mine) & set(theirs)
+        ratios = {pair: mine[pair][key] / theirs[pair][key] for pair in sorted(both & of_all or both)}
         if ratios:
             starts.append(statistics.mean(ratios.values()))
         for pair, ratio in ratios.items():

@@ -6,6 +6,7 @@ import unittest
 from bench.corun.configurations import MANAGED, TIME_SLICED
 from bench.papers.experiments import EXPERIMENTS, MODES, by_start, over
 from bench.papers.kernels import EFFISHA, EXTENTS, FLEP, FRS, SMGUARD
+from bench.papers.schedulers import durations_apart
 
 
 def made(name):
@@ -38,6 +39,26 @@ class ExperimentsTest(unittest.TestCase):
         }
         self.assertEqual(over(found, "MPS", "ours", "short"), ([2.5], {"A_B": 2.0, "A_C": 3.0}))
         self.assertEqual(by_start(found, "MPS", "short"), [20.0, 100.0])
+
+    def test_sides_are_compared_by_the_pairs_that_all_have(self):
+        found = {
+            "MPS": {0: {"A_B": {"short": 10.0}, "A_C": {"short": 30.0}}},
+            "ours": {0: {"A_B": {"short": 5.0}, "A_C": {"short": 10.0}}},
+            "third": {0: {"A_B": {"short": 5.0}}, 1: {}},
+            "not played": {},
+            "no pair was in time": {0: {}},
+        }
+        self.assertEqual(over(found, "MPS", "ours", "short"), ([2.0], {"A_B": 2.0}))
+        self.assertEqual(over({"MPS": {0: {}}, "ours": {0: {}}}, "MPS", "ours", "short"), ([], {}))
+
+    def test_programs_count_as_alone_where_they_met_no_other(self):
+        launches = [[(0.0, 2.0), (0.0, 6.0)], [(5.0, 7.0), (5.0, 8.0)], [(9.0, 9.5), (9.0, 11.0)]]
+        self.assertEqual(durations_apart(launches, 12.0), [[2.0], [2.0], [0.5, 2.0]])
+        self.assertEqual(durations_apart(launches, 10.0), [[2.0], [2.0], [0.5, 2.0]])
+        late = [[(0.0, 2.0), (0.0, 1.0)], [(5.0, 12.5), (5.0, 6.0)]]
+        self.assertEqual(durations_apart(late, 12.0), [[2.0], [1.0]])
+        far_too_late = [[(0.0, 9.5)], [(5.0, 6.0)], [(9.0, 10.0)], [(11.0, 12.0)]]
+        self.assertEqual(durations_apart(far_too_late, 13.0), [[], [], [], [1.0]])
 
     def test_rows_of_pairs(self):
         at = {"short": 2.0, "both": 10.0, "antt": 2.0, "stp": 1.0}

@@ -29,7 +29,6 @@ LOW_PRIORITY = ("CFD", "NN", "PF", "PL")
 SHORT = ("MD", "MM", "SPMV", "VA")
 DELAY_MS = 0.1
 OFF_MS = 0.08, 0.3  # how much shorter and longer that delay may be
-LEAST_KEPT = 3  # repetitions of a pair in which both programs were woken in time
 REPETITIONS = 5
 # Slices and stream priorities of the long and of the short programs.
 MPS, MPS_PRIORITIES = ((None, None), ("none", "none")), ((None, None), ("low", "high"))
@@ -104,7 +103,7 @@ class Meeting:
         """The same for each of several rounds of so many repetitions, in one start of the programs."""
         lab = self.schedulers.lab
         of_round = lab.size(repetitions, 1)
-        least = lab.size(min(LEAST_KEPT, repetitions), 1)
+        least = lab.size(repetitions // 2 + 1, 1)  # in which both programs were woken in time
         alone = {"long": {a.name: a.plain_ms for a in self.longs}, "short": {a.name: a.plain_ms for a in self.shorts}}
         found = [{} for _ in range(rounds)]
         for (long, short), times in self.run(side, rounds * of_round).items():
