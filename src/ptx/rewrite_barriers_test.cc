@@ -91,6 +91,19 @@ TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
       lanes);
 }
 
+TEST(Rewrite, TakesAValueThatLanesComputedUnequallyOftenForDifferent) {
+  const auto form = [](const std::string& apart) {
+    const EntryReport report = report_on(
+        "ld.global.u32 %r2, [%rd1]; ld.param.u32 %r8, [n]; mov.u32 %r3, 0; setp.lt.u32 %p1, %r2, %r8; " + apart +
+        " shr.u32 %r4, %r3, 1; m: add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, %r8; @%p2 bra l; setp.eq.u32 %p3, %r4, 5; "
+        "@%p3 bra e; shfl.sync.bfly.b32 %r5, %r2, 1, 31, -1; e: ret;");
+    return report.form == Form::kOpaque ? "opaque" : report.needs_whole_warps ? "whole warps" : "any";
+  };
+  EXPECT_STREQ(form("l:"), "any");
+  EXPECT_STREQ(form("l: setp.ge.u32 %p4, %r3, %r2; @%p4 bra m;"), "opaque");
+  EXPECT_STREQ(form("@%p1 bra m; l:"), "opaque");
+}
+
 TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
   const auto whole_warps = [](const std::string& number) {
     const EntryReport report = report_on(

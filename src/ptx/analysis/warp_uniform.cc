@@ -8,6 +8,20 @@
 
 namespace gpuctl::ptx::pass {
 
+WarpUniformity::WarpUniformity(const Flow& flow, const Taint& divergence, const Definitions& definitions)
+    : flow_(flow), divergence_(divergence), definitions_(definitions), apart_(flow.registers.size(), 0) {
+  for (std::size_t branch = 0; branch < divergence.branches.size(); ++branch) {
+    if (!divergence.branches[branch]) continue;
+    const std::vector<char> region = flow.region(static_cast<int>(branch));
+    for (std::size_t b = 0; b < region.size(); ++b) {
+      if (!region[b]) continue;
+      for (const FlowInstruction& i : flow.blocks[b].instructions) {
+        for (const int written : i.writes) apart_[written] = 1;
+      }
+    }
+  }
+}
+
 bool WarpUniformity::holds(const std::string& name) {
   return of_register(name) == Kind::kUniform;
 }
@@ -33,7 +47,8 @@ WarpUniformity::Kind WarpUniformity::of_register(const std::string& name) {
   // Unknown while it is being computed: a register may be computed from itself.
   const auto [known, is_new] = kinds_.emplace(name, Kind::kUnknown);
   if (!is_new) return known->second;
-  const Instruction* i = definitions_.only(name);
+  // Lanes that are apart may have computed it last in different rounds of a loop.
+  const Instruction* i = apart_[number->second] ? definitions_.once(name) : definitions_.only(name);
   if (i == nullptr || opcode_kind(i->opcode) != OpcodeKind::kCompute) return Kind::kUnknown;
   return known->second = of_result(*i);
 }

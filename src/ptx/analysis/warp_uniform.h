@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ptx/analysis/definitions.h"
 #include "ptx/analysis/flow.h"
@@ -15,8 +16,7 @@ namespace gpuctl::ptx::pass {
 /// Serves one function, whose flow, divergence (find_divergence) and definitions must outlive it.
 class WarpUniformity {
  public:
-  WarpUniformity(const Flow& flow, const Taint& divergence, const Definitions& definitions)
-      : flow_(flow), divergence_(divergence), definitions_(definitions) {}
+  WarpUniformity(const Flow& flow, const Taint& divergence, const Definitions& definitions);
 
   /// Whether the register has the same value in all lanes of a warp.
   bool holds(const std::string& name);
@@ -38,6 +38,7 @@ class WarpUniformity {
   const Flow& flow_;
   const Taint& divergence_;
   const Definitions& definitions_;
+  std::vector<char> apart_;            ///< by register: written where lanes that parted may not have met again
   std::map<std::string, Kind> kinds_;  ///< by register, as far as known
 };
 
