@@ -91,6 +91,37 @@ TEST(Rewrite, RefusesEarlyReturnItCannotJoin) {
       lanes);
 }
 
+TEST(Rewrite, KnowsThatLanesAgreeOnAVoteAndWarpsDoNot) {
+  const std::string lanes =
+      "a lane may return before a warp-level instruction that could wait for it (shfl.sync and the like)";
+  const std::string own = "mov.u32 %r1, %tid.x; ld.global.u32 %r2, [%rd1]; setp.eq.u32 %p1, %r1, %r2; ";
+  const std::string loop =
+      " l: setp.eq.u32 %p2, %r3, 0; @%p2 bra e; shfl.sync.bfly.b32 %r4, %r1, 1, 31, -1; add.u32 %r5, %r3, -1; "
+      "and.b32 %r3, %r3, %r5; bra l; e: ret;";
+  const auto form = [&](const std::string& vote) {
+    const EntryReport report = report_on(own + vote + loop);
+    return report.form == Form::kOpaque ? report.reason : report.needs_whole_warps ? "whole warps" : "any";
+  };
+  EXPECT_EQ(form("vote.sync.ballot.b32 %r3, %p1, -1;"), "any");
+  EXPECT_EQ(form("mov.u32 %r6, 0xffffffff; vote.sync.ballot.b32 %r3, %p1, %r6;"), "any");
+  EXPECT_EQ(form("vote.sync.any.pred %p3, %p1, -1; selp.b32 %r3, 7, 0, %p3;"), "any");
+  // Not all lanes take part, or it is not known whether they do.
+  EXPECT_EQ(form("vote.sync.ballot.b32 %r3, %p1, 0x7fffffff;"), lanes);
+  EXPECT_EQ(form("mov.u32 %r6, -1; add.u32 %r6, %r6, %r6; vote.sync.ballot.b32 %r3, %p1, %r6;"), lanes);
+  EXPECT_EQ(form("activemask.b32 %r6; vote.sync.ballot.b32 %r3, %p1, %r6;"), lanes);
+  EXPECT_EQ(form("vote.ballot.b32 %r3, %p1;"), lanes);
+  EXPECT_EQ(form("match.any.sync.b32 %r3, %r2, -1;"), lanes);
+  // Lanes go on with something of their own.
+  EXPECT_EQ(form("vote.sync.ballot.b32 %r3, %p1, -1; add.u32 %r3, %r3, %r1;"), lanes);
+  EXPECT_EQ(form("mov.u32 %r3, 0; @%p1 bra m; vote.sync.ballot.b32 %r3, %p1, -1; m:"), lanes);
+  EXPECT_EQ(form("@%p1 ret; vote.sync.ballot.b32 %r3, %p1, -1;"), lanes);
+  // What one warp agreed on is not what another one did.
+  const std::string vote = own + "vote.sync.any.pred %p2, %p1, -1; @%p2 bra e; ";
+  EXPECT_EQ(barrier_form(vote + "bar.sync 0; e: ret;"), "joined");
+  EXPECT_EQ(barrier_form(vote + "bar.sync 1; e: ret;"),
+            "threads may return before barriers that are named, counted or reducing");
+}
+
 TEST(Rewrite, TakesAValueThatLanesComputedUnequallyOftenForDifferent) {
   const auto form = [](const std::string& apart) {
     const EntryReport report = report_on(

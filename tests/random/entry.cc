@@ -238,8 +238,25 @@ class EntryWriter {
       }
       code_.add("st.global.u32 [", body_.cells, "+", 4 * i, "], ", sum);
     }
+    if (traits_.warp && rng_.chance(50)) vote();
     code_.place(body_.end);
     code_.add("ret");
+  }
+
+  /// A warp goes on for as many rounds as it voted, and returns at once if for none.
+  void vote() {
+    const std::string left = word(), less = word(), value = word(), again = code_.label();
+    const std::string none = code_.reg(Kind::kPredicate), present = code_.reg(Kind::kPredicate);
+    code_.add("vote.sync.ballot.b32 ", left, ", ", body_.condition(false), ", -1");
+    code_.place(again);
+    code_.add("setp.eq.u32 ", none, ", ", left, ", 0");
+    code_.add("@", none, " bra ", body_.end);
+    code_.add("shfl.sync.bfly.b32 ", value, "|", present, ", ", body_.varying[0], ", ", rng_.below(32), ", 31, -1");
+    code_.add("add.u32 ", body_.varying[0], ", ", body_.varying[0], ", ", value);
+    code_.add("st.global.u32 [", body_.cells, "], ", body_.varying[0]);
+    code_.add("add.u32 ", less, ", ", left, ", -1");
+    code_.add("and.b32 ", left, ", ", left, ", ", less);
+    code_.add("bra ", again);
   }
 
   std::string text() const {

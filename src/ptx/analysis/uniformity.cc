@@ -1,12 +1,14 @@
 #include "ptx/analysis/uniformity.h"
 
-#include <algorithm>
+#include <functional>
 
 #include "ptx/analysis/walk.h"
 #include "ptx/syntax/opcode.h"
 
 namespace gpuctl::ptx {
 namespace {
+
+constexpr std::uint64_t kAllLanes = 0xffffffff;
 
 bool is_uniform_special(std::string_view name) {
   for (const char* known : {"%ctaid", "%nctaid", "%ntid", "WARP_SZ", "%dynamic_smem_size", "%gridid"}) {
@@ -38,9 +40,20 @@ bool is_block_reduction(const FlowInstruction& flow_instruction) {
   return is_block_barrier(instruction) && instruction.has("red");
 }
 
-}  // namespace
+/// A vote of all lanes of a warp: each of them gets the same result.
+bool is_whole_vote(const Instruction& instruction, const Definitions& definitions) {
+  if (instruction.opcode != "vote" || !instruction.has("sync") || instruction.operands.empty()) return false;
+  const Operand* mask = &instruction.operands.back();
+  if (mask->kind == Operand::Kind::kRegister) {
+    const Instruction* set = definitions.only(mask->text);
+    mask = set != nullptr && set->opcode == "mov" ? &set->operands[1] : nullptr;
+  }
+  return mask != nullptr && mask->kind == Operand::Kind::kImmediate && (mask->bits & kAllLanes) == kAllLanes;
+}
 
-Taint find_divergence(const Function& function, const Flow& flow) {
+/// `agreed`: instructions whose results are the same in all the threads that are compared.
+Taint find_differences(const Function& function, const Flow& flow,
+                       const std::function<bool(const FlowInstruction&)>& agreed) {
   std::set<std::string> kernel_params;
   TaintRules rules;
   rules.sides_agree = true;
@@ -58,9 +71,9 @@ Taint find_divergence(const Function& function, const Flow& flow) {
       case OpcodeKind::kLoad:
         return !is_uniform_load(instruction, kernel_params);
       case OpcodeKind::kBarrier:
-        return !is_block_reduction(flow_instruction);
-      case OpcodeKind::kAtomic:
       case OpcodeKind::kWarp:
+        return !agreed(flow_instruction);
+      case OpcodeKind::kAtomic:
       case OpcodeKind::kCall:
       case OpcodeKind::kUnknown:
         return true;
@@ -68,8 +81,20 @@ Taint find_divergence(const Function& function, const Flow& flow) {
         return false;
     }
   };
-  rules.is_clean = is_block_reduction;
+  rules.is_clean = agreed;
   return spread_taint(flow, rules);
+}
+
+}  // namespace
+
+Taint find_divergence(const Function& function, const Flow& flow) {
+  return find_differences(function, flow, is_block_reduction);
+}
+
+Taint find_warp_divergence(const Function& function, const Flow& flow, const Definitions& definitions) {
+  return find_differences(function, flow, [&](const FlowInstruction& instruction) {
+    return is_block_reduction(instruction) || is_whole_vote(*instruction.instruction, definitions);
+  });
 }
 
 }  // namespace gpuctl::ptx

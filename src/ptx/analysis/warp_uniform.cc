@@ -26,6 +26,11 @@ bool WarpUniformity::holds(const std::string& name) {
   return of_register(name) == Kind::kUniform;
 }
 
+bool WarpUniformity::holds_in_any_block(const std::string& name) const {
+  const auto number = flow_.registers.find(name);
+  return number != flow_.registers.end() && divergence_.registers[number->second] == 0;
+}
+
 WarpUniformity::Kind WarpUniformity::kind_of(const Operand& operand) {
   switch (operand.kind) {
     case Operand::Kind::kImmediate:
@@ -43,7 +48,7 @@ WarpUniformity::Kind WarpUniformity::kind_of(const Operand& operand) {
 WarpUniformity::Kind WarpUniformity::of_register(const std::string& name) {
   const auto number = flow_.registers.find(name);
   if (number == flow_.registers.end()) return Kind::kUnknown;
-  if (divergence_.registers[number->second] == 0) return Kind::kUniform;
+  if (holds_in_any_block(name)) return Kind::kUniform;
   // Unknown while it is being computed: a register may be computed from itself.
   const auto [known, is_new] = kinds_.emplace(name, Kind::kUnknown);
   if (!is_new) return known->second;

@@ -1,6 +1,6 @@
 // Finds the values that are the same in all lanes of a warp, provided the block's x size is a multiple of 32 and the
 // grid has fewer than 2^31 threads in x. Such a value is computed from the number of the warp, as `(ctaid.x * ntid.x +
-// tid.x) / 32` is.
+// tid.x) / 32` is, or from what the lanes agreed on by a vote.
 #pragma once
 
 #include <map>
@@ -13,13 +13,15 @@
 
 namespace gpuctl::ptx::pass {
 
-/// Serves one function, whose flow, divergence (find_divergence) and definitions must outlive it.
+/// Serves one function, whose flow, divergence (find_warp_divergence) and definitions must outlive it.
 class WarpUniformity {
  public:
   WarpUniformity(const Flow& flow, const Taint& divergence, const Definitions& definitions);
 
   /// Whether the register has the same value in all lanes of a warp.
   bool holds(const std::string& name);
+  /// The same, but also where the block's x size is not a multiple of 32.
+  bool holds_in_any_block(const std::string& name) const;
 
  private:
   enum class Kind {

@@ -34,7 +34,9 @@ class Finder {
     const Flow& flow = *built;
     const Taint divergence = find_divergence(function, flow);
     const Definitions definitions(flow);
-    WarpUniformity uniformity(flow, divergence, definitions);
+    const Taint warp_divergence =
+        kernel_.closure.has_warp_sync ? find_warp_divergence(function, flow, definitions) : Taint{};
+    WarpUniformity uniformity(flow, warp_divergence, definitions);
     const std::vector<char> after_barrier = spread(flow, &FlowBlock::successors);
     const std::vector<char> before_barrier = spread(flow, &FlowBlock::predecessors);
     Findings result;
@@ -46,8 +48,9 @@ class Finder {
         if (parted && meets_block(*i.instruction)) result.barrier = result.late = true;
       }
       if (!divergence.branches[b]) continue;
-      const bool to_exit = kernel_.closure.has_warp_sync && only_returns(flow, flow.post_dominator[b]);
       const Instruction& branch = *flow.blocks[b].instructions.back().instruction;
+      const bool to_exit = kernel_.closure.has_warp_sync && only_returns(flow, flow.post_dominator[b]) &&
+                           !(branch.guard && uniformity.holds_in_any_block(branch.guard->reg));
       const bool warps_agree = to_exit && branch.guard && uniformity.holds(branch.guard->reg);
       const auto& sides = flow.blocks[b].successors;
       const auto sides_with_barrier =

@@ -20,9 +20,8 @@ EXTENTS = {
     "sort": "20003",
 }
 # Entries that may stay opaque. Of cannyFollow the rewriter takes the result of a reducing barrier for one that differs
-# between threads, as the register in its inner scope is called like one outside that does; of bfsLevel it does not see
-# that a warp agrees on what it voted on.
-MAY_BE_OPAQUE = {"bfsLevel", "cannyFollow"}
+# between threads, as the register in its inner scope is called like one outside that does.
+MAY_BE_OPAQUE = {"cannyFollow"}
 
 
 class Suite(instance.SystemTest):
