@@ -1,8 +1,10 @@
 #include "ptx/rewrite.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "ptx/analysis/distinct_registers.h"
 #include "ptx/analysis/facts.h"
 #include "ptx/pass/append_launch_args.h"
 #include "ptx/pass/find_early_return.h"
@@ -105,7 +107,9 @@ std::size_t insertion_point(const Module& module) {
 }  // namespace
 
 RewriteResult rewrite(const Module& module, const DumpHook& dump) {
-  const ModuleFacts facts(module);
+  const std::optional<Module> renamed = with_distinct_registers(module);
+  const Module& distinct = renamed ? *renamed : module;
+  const ModuleFacts facts(distinct);
   RewriteResult result;
   std::set<std::string> names;
   for (const Item& item : module.items) {
@@ -115,7 +119,7 @@ RewriteResult rewrite(const Module& module, const DumpHook& dump) {
   std::vector<Item> added;
   std::set<std::string> copied;
   bool words_behind = false;
-  for (const Item& item : module.items) {
+  for (const Item& item : distinct.items) {
     const auto* function = std::get_if<Function>(&item);
     if (function == nullptr || !function->is_entry || !function->body) continue;
     pass::Kernel kernel = rewrite_entry(facts, *function, names, dump);

@@ -135,6 +135,18 @@ TEST(Rewrite, TakesAValueThatLanesComputedUnequallyOftenForDifferent) {
   EXPECT_STREQ(form("@%p1 bra m; l:"), "opaque");
 }
 
+TEST(Rewrite, KnowsARegisterOfAnInnerScopeFromItsNamesake) {
+  const auto form = [](const std::string& again) {
+    return barrier_form(
+        "mov.u32 %r1, %tid.x; setp.eq.u32 %p2, %r1, 3; @%p2 st.shared.u32 [s], %r1; l: "
+        "{ .reg .pred %p1, %p2; setp.eq.u32 %p1, %r1, 5; bar.red.or.pred %p2, 0, %p1; "
+        "selp.u32 %r2, 1, 0, %p2; } setp.ne.u32 %p3, %r2, 0; " +
+        again + " bra l; ret;");
+  };
+  EXPECT_EQ(form("@%p3"), "plain");
+  EXPECT_EQ(form("@%p2"), "threads may return before barriers that are named, counted or reducing");
+}
+
 TEST(Rewrite, TellsWhatOnlyBlocksOfWholeWarpsMayBe) {
   const auto whole_warps = [](const std::string& number) {
     const EntryReport report = report_on(

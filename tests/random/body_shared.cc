@@ -81,6 +81,15 @@ void Body::reduce(const Place&) {
   const std::string& to = uniform[rng_.below(static_cast<std::uint32_t>(uniform.size()))];
   if (rng_.chance(50)) {
     code_.add("bar.red.popc.u32 ", to, ", 0, ", predicate);
+  } else if (rng_.chance(50)) {  // as the compiler writes __syncthreads_or, with names that are taken outside
+    const std::string some = word();
+    code_.add("selp.b32 ", some, ", 1, 0, ", predicate);
+    code_.open();
+    code_.add(".reg .pred %p0, %p1");
+    code_.add("setp.ne.u32 %p0, ", some, ", 0");
+    code_.add("bar.red.or.pred %p1, 0, %p0");
+    code_.add("selp.b32 ", to, ", ", rng_.below(100), ", ", to, ", %p1");
+    code_.close();
   } else {
     const std::string all = code_.reg(Kind::kPredicate);
     code_.add(rng_.pick({"bar.red.or.pred ", "bar.red.and.pred "}), all, ", 0, ", predicate);

@@ -76,13 +76,15 @@ TEST(Generate, CallsTogetherAreFewer) {
 /// Everything the kernels are for occurs, and often enough.
 TEST(Generate, TextHasEveryConstruct) {
   std::map<std::string, unsigned> modules;
-  const std::string constructs[] = {
-      "bar.sync 0",     "barrier.sync 0", "bar.red.popc",   "bar.red.or",     "bar.arrive 1",    " ret;",
-      " exit;",         "bra.uni",        "call.uni",       "%ctaid.z",       "%nctaid.y",       "%tid.z",
-      "cvt.u64.u32",    "st.shared.u32",  "red.shared.add", "red.global.add", "red.global.min",  "red.global.max",
-      "red.global.and", "red.global.or",  "red.global.xor", "atom.global.",   "st.local.u32",    "ld.const.u32",
-      "ld.global.nc",   "shfl.sync.bfly", "vote.sync",      "module_cells;",  "dynamic_cells;",  "meeting_cells;",
-      ".maxntid",       "ld.param.u8",    "ld.param.u16",   ".func",          "ld.global.v2.u32"};
+  const std::string constructs[] = {"bar.sync 0",     "barrier.sync 0", "bar.red.popc",     "bar.red.or",
+                                    "bar.arrive 1",   " ret;",          " exit;",           "bra.uni",
+                                    "call.uni",       "%ctaid.z",       "%nctaid.y",        "%tid.z",
+                                    "cvt.u64.u32",    "st.shared.u32",  "red.shared.add",   "red.global.add",
+                                    "red.global.min", "red.global.max", "red.global.and",   "red.global.or",
+                                    "red.global.xor", "atom.global.",   "st.local.u32",     "ld.const.u32",
+                                    "ld.global.nc",   "shfl.sync.bfly", "vote.sync",        "module_cells;",
+                                    "dynamic_cells;", "meeting_cells;", ".maxntid",         "ld.param.u8",
+                                    "ld.param.u16",   ".func",          "ld.global.v2.u32", ".reg .pred %p0, %p1;"};
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const std::string text = generate(seed).ptx;
     for (const std::string& construct : constructs) modules[construct] += text.find(construct) != text.npos;

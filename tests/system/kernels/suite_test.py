@@ -19,9 +19,6 @@ EXTENTS = {
     "nbody": "2003",
     "sort": "20003",
 }
-# Entries that may stay opaque. Of cannyFollow the rewriter takes the result of a reducing barrier for one that differs
-# between threads, as the register in its inner scope is called like one outside that does.
-MAY_BE_OPAQUE = {"cannyFollow"}
 
 
 class Suite(instance.SystemTest):
@@ -51,7 +48,7 @@ class Suite(instance.SystemTest):
         self.assertRightResults(report)
         self.assertEqual(report["output_hash"], original["output_hash"])
         self.assertNotEqual(forms, [])
-        self.assertEqual([entry for entry in forms if entry[1] != "persistent" and entry[0] not in MAY_BE_OPAQUE], [])
+        self.assertEqual([entry for entry in forms if entry[1] != "persistent"], [])
         print(
             f"{kernel}: {len(forms)} entries, {report['steps']} steps, {evictions} evictions, {report['checked']} "
             f"results checked, {time.monotonic() - start:.1f} s",
