@@ -316,6 +316,10 @@ AgentsHeld::~AgentsHeld() {
   for (Context* context : contexts_) context->state().agent.release();
 }
 
+void Contexts::make_registry() {
+  static_cast<void>(registry());
+}
+
 void Contexts::forget_after_fork() {
   new (registry()) Registry;
   g_exec = Exec::kNone;

@@ -47,6 +47,8 @@ class Contexts {
 
   /// Context::rescue() for all contexts.
   static void rescue_stuck();
+  /// Makes what forget_after_fork() uses.
+  static void make_registry();
   /// In a forked child.
   static void forget_after_fork();
 };

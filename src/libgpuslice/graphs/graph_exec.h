@@ -51,6 +51,8 @@ class ExecutableGraph {
   static std::shared_ptr<ExecutableGraph> remove(CUgraphExec handle);
   /// Undoes remove().
   static void put_back(std::shared_ptr<ExecutableGraph> graph);
+  /// Makes what forget_after_fork() uses.
+  static void make_registry();
   static void forget_after_fork();
 
   using Call = std::function<CUresult()>;  ///< makes the driver's call

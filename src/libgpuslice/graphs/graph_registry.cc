@@ -86,6 +86,10 @@ std::shared_ptr<ExecutableGraph> ExecutableGraph::remove(CUgraphExec handle) {
   return graph;
 }
 
+void ExecutableGraph::make_registry() {
+  static_cast<void>(graph_registry());
+}
+
 void ExecutableGraph::forget_after_fork() {
   new (&graph_registry()) GraphRegistry;
 }

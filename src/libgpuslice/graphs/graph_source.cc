@@ -55,6 +55,10 @@ GraphSource::~GraphSource() {
   if (destroyed_) driver().cuGraphDestroy(graph_);
 }
 
+void GraphSource::make_registry() {
+  static_cast<void>(source_registry());
+}
+
 void GraphSource::forget_after_fork() {
   new (&source_registry()) SourceRegistry;
 }

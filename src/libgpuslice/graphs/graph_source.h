@@ -21,6 +21,8 @@ class GraphSource {
   /// then the caller calls the driver.
   static std::optional<CUresult> destroy(CUgraph graph);
 
+  /// Makes what forget_after_fork() uses.
+  static void make_registry();
   /// In a forked child.
   static void forget_after_fork();
 

@@ -94,6 +94,10 @@ void start_client_if_initialised() {
     return;
   make<CompileQueue, Client, Activity, StreamPriorities, Kernels, Modules, HeldMemory, Allocations, PhysicalMemory,
        GraphMemory, Pools, ToldSms, LinkedPtx, WaitingStreams, Captures, ChannelGroups, GraphLevels>();
+  make_open_lanes();
+  ExecutableGraph::make_registry();
+  GraphSource::make_registry();
+  Contexts::make_registry();
   static const int registered = pthread_atfork(nullptr, nullptr, start_over_in_child);
   (void)registered;
   Contexts::end_before_driver();

@@ -114,6 +114,8 @@ CUresult follow(CUstream stream, Call call) {
 /// Called before a launch of that lane, which need not join itself.
 void join_others(const Lane& lane);
 
+/// Makes what forget_open_lanes_after_fork() uses.
+void make_open_lanes();
 void forget_open_lanes_after_fork();
 
 }  // namespace gpuslice

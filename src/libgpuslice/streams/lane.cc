@@ -281,6 +281,11 @@ void join_all_open() {
     if (lane) join_soon(*lane);
 }
 
+void make_open_lanes() {
+  static_cast<void>(open_lanes());
+  static_cast<void>(CallsInFlight::get());
+}
+
 void forget_open_lanes_after_fork() {
   new (&open_lanes()) OpenLanes;
   new (&CallsInFlight::get()) CallsInFlight;

@@ -1,5 +1,6 @@
 """gpuctl run leaves a program as it is - arguments, environment, exit status, signals - and covers its children."""
 
+import re
 import signal
 
 from tests.system.harness import instance
@@ -55,6 +56,13 @@ class Children(instance.SystemTest):
     def test_killed_by_a_signal(self):
         env = self.env_with_sanitizer_option("handle_segv=0")  # the signal is the shell's own
         self.assertEqual(self.start_in("s", "sh", "-c", "kill -SEGV $$", env=env).wait(), -signal.SIGSEGV)
+
+    def test_a_child_waits_for_nothing_that_another_thread_was_making(self):
+        self.gpuctl("set", "s", "max=4")
+        program = self.start_in("s", instance.DRIVER_PROGRAMS / "fork_at_allocation")
+        self.assertEqual(program.wait(), 0, program.out() + program.err())
+        forks = re.search(r"(\d+) forks, 0 hang", program.out())
+        self.assertGreater(int(forks[1]), 20)
 
     def test_command_not_found(self):
         program = self.start_in("s", "/nonexistent/program")
