@@ -58,6 +58,16 @@ class WaitingGrid(instance.SystemTest):
         self.assertRightResults(bench.report())
         self.ask(program, "meet", WHOLE)
 
+    def test_a_freeze_whenever_it_comes(self):
+        program = self.begin()
+        for max_sms in ("none", HALF):
+            self.gpuctl("set", "s", f"max={max_sms}")
+            for _ in range(6):
+                program.tell("Kernel", "meet", BLOCKS_ON_SM * HALF)
+                self.gpuctl("freeze", "s")
+                self.gpuctl("thaw", "s")
+                self.assertEqual(program.answer("meet"), f"{SUCCESS} 0 {BLOCKS_ON_SM * HALF}")
+
     def test_one_that_waits_for_another_launch_is_said_to_be_stuck(self):
         gpuctld = self.start_daemon()
         self.gpuctl("create-slice", "s", "--max", HALF)
