@@ -25,6 +25,13 @@ inline std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// The first bytes of the text, `most` at most. UTF-8 stays UTF-8: no character is cut in two.
+inline std::string_view whole_characters(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 /// The code point of a character (one UTF-8 sequence).
 inline std::uint32_t code_point(std::string_view character) {
   constexpr std::size_t kMost[] = {0, 0x7f, 0x1f, 0x0f, 0x07};

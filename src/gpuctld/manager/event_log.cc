@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace gpuctl::daemon {
 
 namespace {
@@ -16,7 +18,7 @@ std::size_t kept_bytes(const ipc::Event& event) {
 
 void EventLog::add(ipc::Event event, User by) {
   event.number = static_cast<std::int64_t>(++last_);
-  if (event.text.size() > kMostText) event.text = event.text.substr(0, kMostText - 3) + "...";
+  if (event.text.size() > kMostText) event.text = std::string(whole_characters(event.text, kMostText - 3)) + "...";
   bytes_ += kept_bytes(event);
   by_user_[by ? by : event.uid].push_back(last_);
   kept_.emplace(last_, std::move(event));

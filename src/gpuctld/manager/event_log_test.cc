@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gpuctld/manager/event_kinds.h"
+#include "ipc/message.h"
 #include "sched/policy.h"
 
 namespace gpuctl::daemon {
@@ -111,6 +112,20 @@ TEST(EventLog, WhatIsKeptIsBoundedInBytesToo) {
   EXPECT_FALSE(part.events.empty());
   EXPECT_EQ(part.events.back().number, 1000);
   EXPECT_EQ(part.events.back().text.size(), EventLog::kMostText);
+}
+
+/// One that half a character is in could not be read, nor any reply with it.
+TEST(EventLog, CutsNoCharacter) {
+  EventLog log;
+  for (std::size_t before = 0; before < 4; ++before) {
+    std::string text(before, 'x');
+    while (text.size() <= EventLog::kMostText) text += "\U0001f600";
+    log.add(event("a", text));
+  }
+  for (const ipc::Event& one : log.after(0, kAll).events) {
+    EXPECT_EQ(ipc::to_utf8(one.text), one.text);
+    EXPECT_GT(one.text.size(), EventLog::kMostText - 4);
+  }
 }
 
 TEST(EventLog, KnowsWhoFollows) {
