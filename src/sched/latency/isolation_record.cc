@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace gpuctl::sched {
 
 namespace {
@@ -34,12 +36,14 @@ bool runs_others(std::string_view program) {
   });
 }
 
-/// Cuts no character in two: JSON with half a character is not read again.
-std::string without_rest(std::string text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
-  text.resize(most);
-  return text;
+/// "" is above all.
+bool is_below(std::string_view slice, std::string_view above) {
+  return above.empty() || (slice.starts_with(above) && (slice.size() == above.size() || slice[above.size()] == '/'));
+}
+
+/// Of "a/b/c" and "a": "a/b". Of "a" and "a": that itself.
+std::string_view one_further(std::string_view slice, std::string_view above) {
+  return slice.substr(0, slice.find('/', above.size() + 1));
 }
 
 json::value to_json(const std::optional<MeasuredIsolation>& measured) {
@@ -74,7 +78,7 @@ std::string program_of(std::string_view command) {
     if (word == "-m") name += " -m", word = next_word(command);
     if (!word.empty() && !word.starts_with('-')) name.append(" ").append(file_name(word));
   }
-  return without_rest(std::move(name), IsolationRecord::kMostName);
+  return std::string(whole_characters(name, IsolationRecord::kMostName));  // JSON with half a one is not read again
 }
 
 std::list<IsolationRecord::Known>::iterator IsolationRecord::find(std::string_view slice, std::string_view program) {
@@ -92,14 +96,23 @@ IsolationRecord::Known& IsolationRecord::seen(std::string_view slice, std::strin
   return known_.front();
 }
 
-/// Of the slice with the most programs the one goes that was not seen for the longest time.
+/// From the top down to the slice below which there are most: of that the one goes that was not seen for the longest
+/// time. So who owns a slice and makes many below it loses those.
 void IsolationRecord::make_room() {
-  std::map<std::string_view, std::size_t> count;
-  for (const Known& known : known_) ++count[known.slice];
-  const std::size_t most = std::ranges::max_element(count, {}, [](const auto& slice) { return slice.second; })->second;
-  const auto last =
-      std::find_if(known_.rbegin(), known_.rend(), [&](const Known& known) { return count[known.slice] == most; });
-  known_.erase(std::next(last).base());
+  for (std::string_view above;;) {
+    std::map<std::string_view, std::size_t> count;
+    for (const Known& known : known_)
+      if (is_below(known.slice, above)) ++count[one_further(known.slice, above)];
+    const std::size_t most = std::ranges::max_element(count, {}, [](const auto& part) { return part.second; })->second;
+    const auto last = std::find_if(known_.rbegin(), known_.rend(), [&](const Known& known) {
+      return is_below(known.slice, above) && count[one_further(known.slice, above)] == most;
+    });
+    if (last->slice == above) {
+      known_.erase(std::next(last).base());
+      return;
+    }
+    above = one_further(last->slice, above);
+  }
 }
 
 void IsolationRecord::started(std::string_view slice, std::string_view program) {

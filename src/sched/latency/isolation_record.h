@@ -26,7 +26,7 @@ std::string program_of(std::string_view command);
 class IsolationRecord {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
-  /// Then one of the slice that has the most makes room: whoever has many pushes out nobody else's.
+  /// Then one makes room of the slice that has the most with those below it: whoever has many pushes out nobody else's.
   static constexpr std::size_t kMostPrograms = 256;
   static constexpr std::size_t kMostName = 128;  ///< bytes of a program's name
   /// As many tell about what a percentile is: with fewer nothing is learnt.

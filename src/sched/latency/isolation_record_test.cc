@@ -90,6 +90,27 @@ TEST(IsolationRecord, NobodyPushesOutOthers) {
   EXPECT_EQ(record.of("many").front().name, "p" + std::to_string(2 * IsolationRecord::kMostPrograms - 1));
 }
 
+/// Whoever owns a slice may have many below it.
+TEST(IsolationRecord, NobodyPushesOutOthersByManySlices) {
+  IsolationRecord record;
+  double now_s = 1;
+  const auto learn = [&](const std::string& slice, const std::string& program) {
+    go(record, slice, program, false, 1, now_s, 2.5);
+  };
+  for (const char* program : {"server", "another", "third"}) learn("ls", program), learn("users/of-one", program);
+  learn("/", "server");
+  for (std::size_t i = 0; i < 2 * IsolationRecord::kMostPrograms; ++i)
+    learn("users/of-another/s" + std::to_string(i) + "/below", "p");
+  EXPECT_EQ(record.of("ls").size(), 3u);
+  EXPECT_EQ(record.of("users/of-one").size(), 3u);
+  EXPECT_EQ(record.of("/").size(), 1u);
+  const auto of_many = [&](std::size_t i) {
+    return record.of("users/of-another/s" + std::to_string(i) + "/below").size();
+  };
+  EXPECT_EQ(of_many(2 * IsolationRecord::kMostPrograms - 1), 1u) << "the latest of those stay";
+  EXPECT_EQ(of_many(IsolationRecord::kMostPrograms), 0u);
+}
+
 /// A file with half a character is not read.
 TEST(IsolationRecord, CutsNoCharacter) {
   std::string name = program_of(std::string(IsolationRecord::kMostName - 1, 'x') + "\u00e9");
