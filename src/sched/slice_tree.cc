@@ -208,15 +208,14 @@ bool SliceTree::may_change_below(std::string_view path, const Caller& caller) co
   }
 }
 
-/// The topmost slice above `path` that root has given away. Whoever owns that answers for all that is below it, even if
-/// it is given on: nobody can use up what another one may have.
-const Slice* SliceTree::given(std::string_view path) const {
-  const Slice& root = *find("/");
-  const Slice* topmost = nullptr;
+/// That owner answers for all that is below it, even if it is given on: nobody can use up what another one may have.
+std::optional<SliceOwner> SliceTree::given_to(std::string_view path) const {
+  const auto owner_of = [](const Slice& slice) { return SliceOwner{slice.owner_uid, slice.owner_gid}; };
+  const SliceOwner root = owner_of(*find("/"));
+  std::optional<SliceOwner> topmost;
   while (path != "/") {
     path = parent_path(path);
-    const Slice* const above = find(path);
-    if (above != nullptr && (above->owner_uid != root.owner_uid || above->owner_gid != root.owner_gid)) topmost = above;
+    if (const Slice* const above = find(path); above != nullptr && owner_of(*above) != root) topmost = owner_of(*above);
   }
   return topmost;
 }
@@ -231,12 +230,9 @@ SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& calle
   }
   if (slices_.size() >= kMaxSlices - kSlicesKeptForRoot)
     return too_many(kMaxSlices - kSlicesKeptForRoot, "users other than root may fill the tree up to");
-  const Slice* const owner = given(path);
-  const auto below = std::ranges::count_if(slices_, [&](const auto& entry) {
-    const Slice* const other = given(entry.first);
-    return other != nullptr && owner != nullptr && other->owner_uid == owner->owner_uid &&
-           other->owner_gid == owner->owner_gid;
-  });
+  const auto owner = given_to(path);
+  const auto below =
+      std::ranges::count_if(slices_, [&](const auto& entry) { return owner && given_to(entry.first) == owner; });
   if (static_cast<std::size_t>(below) >= kMaxSlicesPerOwner)
     return too_many(kMaxSlicesPerOwner, "below what a user owns there may be");
   return {};

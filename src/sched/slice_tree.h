@@ -1,6 +1,8 @@
 // The tree of slices: names, settings, the rights to change them, and admission. Every operation is all or nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,12 @@ inline constexpr std::size_t kMaxSlicesPerOwner = 100;  ///< below what root has
 inline constexpr std::size_t kSlicesKeptForRoot = 100;  ///< of kMaxSlices: others cannot create these
 inline constexpr std::size_t kMaxSliceDepth = 8;        ///< levels below the root
 inline constexpr std::size_t kMaxNameLength = 64;       ///< characters of one name, as in the rule below
+
+/// Of a slice, by its two ids.
+struct SliceOwner {
+  std::uint32_t uid, gid;
+  bool operator==(const SliceOwner&) const = default;
+};
 
 /// "/" is the root, "ls" or "batch/train" are below it; a name is [A-Za-z0-9_.-]{1,64} but not "." or "..".
 ///
@@ -65,13 +73,15 @@ class SliceTree {
 
   const Slices& slices() const { return slices_; }
 
+  /// To whom root has given the topmost slice above `path` that it has given away; none: it is root's.
+  std::optional<SliceOwner> given_to(std::string_view path) const;
+
   /// The allocator's view, in the order of slices(): the effective settings (effective/effective.h).
   std::vector<NodeInput> nodes() const;
 
   CapSM capacity() const { return capacity_; }
 
  private:
-  const Slice* given(std::string_view path) const;
   SliceResult<void> may_remove(std::string_view path, const Caller& caller) const;
   SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
   SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;

@@ -2,9 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <utility>
+
+#include "sched/slices.h"
 
 namespace gpuctl::daemon {
 
@@ -42,6 +46,13 @@ std::string MpsPlaces::name_of(std::string_view slice) {
   return name;
 }
 
+bool MpsPlaces::is_for(std::string_view name, std::string_view slice) {
+  for (;; slice = sched::parent_path(slice)) {
+    if (name_of(slice) == name) return true;
+    if (slice == "/") return false;
+  }
+}
+
 ManagedMps& MpsPlaces::place(const std::string& name, const std::string& whose) {
   std::unique_ptr<ManagedMps>& found = places_[name];
   if (!found)
@@ -53,10 +64,17 @@ ManagedMps& MpsPlaces::place(const std::string& name, const std::string& whose) 
 }
 
 /// Those that do not run, and that nobody waits for, are forgotten where there are too many.
-bool MpsPlaces::has_room_for(const std::string& name) {
+bool MpsPlaces::has_room_for(const std::string& name, std::optional<sched::SliceOwner> owner) {
   if (places_.contains(name)) return true;
-  if (places_.size() >= kMostMps) std::erase_if(places_, [](const auto& entry) { return entry.second->rests(); });
-  return places_.size() < kMostMps;
+  const auto has_room = [&] {
+    const auto of_owner = [&](const auto& entry) { return entry.second == owner; };
+    return places_.size() < kMostMps &&
+           (!owner || std::cmp_less(std::ranges::count_if(owners_, of_owner), kMostMpsOfOwner));
+  };
+  if (has_room()) return true;
+  std::erase_if(places_, [](const auto& entry) { return entry.second->rests(); });
+  std::erase_if(owners_, [this](const auto& entry) { return !places_.contains(entry.first); });
+  return has_room();
 }
 
 bool MpsPlaces::runs(const std::string& name) {
@@ -83,10 +101,12 @@ std::vector<std::string> MpsPlaces::active_directories() {
   return directories;
 }
 
-bool MpsPlaces::wait(const std::string& name, const std::string& slice, const void* who, std::function<void()> then) {
+bool MpsPlaces::wait(const std::string& name, const std::string& slice, std::optional<sched::SliceOwner> owner,
+                     const void* who, std::function<void()> then) {
   if (!manages_) return false;
   const bool shared = name == kSharedMps;
-  if (shared ? !ours() && mps_active() : !has_room_for(name)) return false;
+  if (shared ? !ours() && mps_active() : !has_room_for(name, owner)) return false;
+  if (owner && !shared) owners_.insert_or_assign(name, *owner);
   return place(name, shared ? "" : " for slice " + slice).wait(who, std::move(then));
 }
 

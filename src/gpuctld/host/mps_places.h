@@ -14,14 +14,16 @@
 #include <vector>
 
 #include "gpuctld/host/managed_mps.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::daemon {
 
 /// The one of all slices that are not isolated.
 inline constexpr char kSharedMps[] = "shared";
 
-/// As many of its own at most, so that users who isolate many slices do not fill the machine with them.
-inline constexpr std::size_t kMostMps = 32;
+/// As many of its own at most, so that users who isolate many slices do not fill the machine with them. Of these so
+/// many for slices below what root has given to one owner, so that some are left for others.
+inline constexpr std::size_t kMostMps = 32, kMostMpsOfOwner = 8;
 
 /// Everything is called on the thread that runs the io_context.
 class MpsPlaces {
@@ -39,6 +41,8 @@ class MpsPlaces {
 
   /// What the MPS of a topmost isolated slice is called.
   static std::string name_of(std::string_view slice);
+  /// Whether that is the name for the slice or for one above it: programs of other slices have no right to be in it.
+  static bool is_for(std::string_view name, std::string_view slice);
 
   /// Programs of slices that are not isolated have an MPS.
   bool serves() { return ours() || mps_active(); }
@@ -52,8 +56,10 @@ class MpsPlaces {
   /// Those that run, somebody else's too.
   std::vector<std::string> active_directories();
 
-  /// ManagedMps::wait() of the one that the program would join. `slice`: of a name that is not kSharedMps.
-  bool wait(const std::string& name, const std::string& slice, const void* who, std::function<void()> then);
+  /// ManagedMps::wait() of the one that the program would join. `slice`: of a name that is not kSharedMps; `owner`: to
+  /// whom root has given what it is below, none: to nobody.
+  bool wait(const std::string& name, const std::string& slice, std::optional<sched::SliceOwner> owner, const void* who,
+            std::function<void()> then);
   void forget(const void* who);
   /// The pipe directory that a program of this user is to join now, of one of its own; none: it does not run, or does
   /// not serve this user.
@@ -72,12 +78,13 @@ class MpsPlaces {
 
  private:
   ManagedMps& place(const std::string& name, const std::string& whose);
-  bool has_room_for(const std::string& name);
+  bool has_room_for(const std::string& name, std::optional<sched::SliceOwner> owner);
 
   boost::asio::io_context& context_;
   Settings settings_;
   ManagedMps::Log log_;
   std::map<std::string, std::unique_ptr<ManagedMps>> places_;
+  std::map<std::string, sched::SliceOwner> owners_;  ///< of those that somebody has waited for
   bool manages_ = false;
 };
 

@@ -67,11 +67,34 @@ TEST_F(MpsPlacesTest, ThereAreSoManyAtMost) {
   ::chmod(mps_.program().c_str(), 0755);
   for (std::size_t i = 0; i < kMostMps; ++i) serve(MpsPlaces::name_of("s" + std::to_string(i)));
   MpsPlaces all = places();
-  EXPECT_FALSE(all.wait(MpsPlaces::name_of("more"), "more", this, [] {}));
+  EXPECT_FALSE(all.wait(MpsPlaces::name_of("more"), "more", {}, this, [] {}));
   std::filesystem::remove(mps_.directory() + "/places/" + MpsPlaces::name_of("s0") + "/nvidia-cuda-mps-control.pid");
   MpsPlaces fewer = places();
-  EXPECT_TRUE(fewer.wait(MpsPlaces::name_of("more"), "more", this, [] {}));
+  EXPECT_TRUE(fewer.wait(MpsPlaces::name_of("more"), "more", {}, this, [] {}));
   fewer.stop();
+}
+
+TEST_F(MpsPlacesTest, AnOwnerOfManySlicesLeavesSomeToOthers) {
+  ::chmod(mps_.program().c_str(), 0755);
+  MpsPlaces all = places();
+  const auto wait = [&](const std::string& slice, std::optional<sched::SliceOwner> owner) {
+    return all.wait(MpsPlaces::name_of(slice), slice, owner, this, [] {});
+  };
+  const sched::SliceOwner one{1000, sched::kNobody}, another{1001, sched::kNobody};
+  for (std::size_t i = 0; i < kMostMpsOfOwner; ++i) EXPECT_TRUE(wait("one/s" + std::to_string(i), one));
+  EXPECT_FALSE(wait("one/more", one));
+  EXPECT_TRUE(wait("one/s0", one)) << "it is being started";
+  EXPECT_TRUE(wait("another/s", another));
+  for (std::size_t i = 0; i < kMostMpsOfOwner + 1; ++i) EXPECT_TRUE(wait("s" + std::to_string(i), std::nullopt));
+  all.stop();
+}
+
+TEST_F(MpsPlacesTest, AreForTheirSliceAndThoseBelow) {
+  const std::string name = MpsPlaces::name_of("a/b");
+  EXPECT_TRUE(MpsPlaces::is_for(name, "a/b"));
+  EXPECT_TRUE(MpsPlaces::is_for(name, "a/b/c/d"));
+  for (const char* other : {"a", "a/bc", "b", "/", "a/c"}) EXPECT_FALSE(MpsPlaces::is_for(name, other)) << other;
+  EXPECT_FALSE(MpsPlaces::is_for("", "a/b"));
 }
 
 }  // namespace

@@ -138,14 +138,13 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   // Who asks has an MPS started, and kept for a while.
-  if (scheduler_.tree().find(slice) != nullptr)
-    if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
+  if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
   scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {
     session.finish(mps_start(session, slice, own_queues));
   };
   const std::string top = sched::topmost_isolated(scheduler_.tree().slices(), slice);
-  if (scheduler_.tree().find(slice) != nullptr && mps_.wait(mps_of(slice), top, &session, answer_later)) {
+  if (mps_.wait(mps_of(slice), top, scheduler_.tree().given_to(top), &session, answer_later)) {
     Answer answer;
     answer.later = true;
     return answer;
@@ -176,10 +175,9 @@ std::string Manager::pipe_directory_of(const Client& client) {
 
 /// With what a program starts in the slice.
 Answer Manager::mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues) {
-  const auto& slices = scheduler_.tree().slices();
-  const auto found = slices.find(slice);
-  if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", slice}});
-  const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
+  const sched::SliceTree& tree = scheduler_.tree();
+  if (auto may = tree.may_join(slice, caller(session)); !may) return refuse(may.error());  // it may have waited
+  const auto index = static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(slice)));
   const DaemonOptions& daemon = scheduler_.options();
   const std::optional<std::string> offered = mps_.offered(mps_of(slice), session.peer().uid);
   const bool isolated = is_isolated(slice), joins = offered || (!isolated && !mps_.ours() && mps_active());
@@ -251,7 +249,11 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const auto told = told_isolated_.find(&session);
   const bool was_told = told != told_isolated_.end() && told->second == slice;
   if (client) client->isolated = isolated && (resumed || was_told || is_isolated(slice));
-  if (client && pipe_directory) client->mps = mps_.name_in(*pipe_directory);
+  if (client && pipe_directory) {
+    // Nobody keeps others' MPS in use by saying so. Who was moved stays in the one of its former slice.
+    const std::string mps = mps_.name_in(*pipe_directory);
+    if (mps == kSharedMps || MpsPlaces::is_for(mps, slice) || (goes_on && moved->mps == mps)) client->mps = mps;
+  }
   if (client) client->keeps_mps = pipe_directory && client->mps.empty();
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
@@ -267,6 +269,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   }
 
   const bool time_sliced = look_at_mps();
+  if (!resumed) kept_.forget_moved({peer.pid, peer.start, peer.uid}, now_ns());
   Client& added = kept_.attach(std::move(*client), time_sliced, now_ns());
   session.trust_as_client();
   // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
@@ -330,7 +333,7 @@ void Manager::move_members(const Attached::Members& members, const std::string& 
     Client& client = member->client;
     if (client.slice() == slice) continue;
     clients.push_back(&client);
-    programs.push_back({client.identity().process(), slice});
+    programs.push_back({client.identity().process(), slice, client.mps});
     from.emplace(client.slice(), &client);
   }
   if (clients.empty()) return;

@@ -4,9 +4,13 @@
 #include <sys/syscall.h>
 
 #include <array>
+#include <filesystem>
+#include <future>
 #include <memory>
 
+#include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/event_kinds.h"
+#include "gpuctld/testing/fake_mps_control.h"
 #include "gpuctld/testing/manager_fixture.h"
 
 namespace gpuctl::daemon {
@@ -127,9 +131,71 @@ TEST_F(MoveTest, TheNextDaemonKnows) {
     EXPECT_EQ(slice_of_program(), "second");
     stop();
   }
+  {
+    start_again();
+    auto program = connect();
+    EXPECT_EQ(attach(program, false).parameters.at("slice"), "first") << "it starts anew";
+    stop();
+  }
   start_again();
   auto program = connect();
-  EXPECT_EQ(attach(program, false).parameters.at("slice"), "first") << "it starts anew";
+  EXPECT_EQ(attach(program, true).parameters.at("slice"), "first");
+}
+
+/// Two slices with an MPS each.
+class MoveBetweenMpsTest : public MoveTest {
+ protected:
+  MoveBetweenMpsTest() {
+    mps_.serve();
+    ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+    for (const char* slice : {"first", "second"}) {
+      create(slice, json::object());
+      std::filesystem::create_directories(place_of(slice));
+      std::filesystem::copy(mps_.directory() + "/nvidia-cuda-mps-control.pid", place_of(slice));
+    }
+    stop();
+    start_again();
+  }
+  ~MoveBetweenMpsTest() override { stop(); }
+  void start_again() {
+    start({.kept = {.state = {}, .kernels = {}, .attached = directory_ + "/attached.json"},
+           .mps_directory = mps_.directory() + "/places"});
+  }
+  std::string place_of(const char* slice) { return mps_.directory() + "/places/" + MpsPlaces::name_of(slice); }
+
+  /// The MPS in which the daemon takes it to be, whose slice is given.
+  std::string attach(ipc::Connection& connection, const char* slice, const char* mps, bool resumed) {
+    EXPECT_EQ(
+        call(connection, "Attach",
+             {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", resumed}, {"pipe_directory", place_of(mps)}})
+            .error,
+        "");
+    std::promise<std::string> name;
+    boost::asio::post(context_, [&] { name.set_value(manager_->scheduler().clients().back().mps); });
+    const std::string found = name.get_future().get();
+    for (const char* one : {"first", "second"})
+      if (MpsPlaces::name_of(one) == found) return one;
+    return found;
+  }
+
+  FakeMpsControl mps_;
+};
+
+/// An MPS that programs are said to be in is not ended, nor given to another user.
+TEST_F(MoveBetweenMpsTest, NobodyIsInTheMpsOfAnotherSliceButWhoWasMoved) {
+  for (const bool resumed : {false, true}) {
+    auto its_own = connect(), of_another = connect();
+    EXPECT_EQ(attach(its_own, "first", "first", resumed), "first");
+    EXPECT_EQ(attach(of_another, "second", "first", resumed), "");
+  }
+  auto program = connect();
+  EXPECT_EQ(attach(program, "first", "first", false), "first");
+  EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "second"}}).error, "");
+  stop();
+  start_again();
+  auto again = connect();
+  EXPECT_EQ(attach(again, "first", "first", true), "first");
+  EXPECT_EQ(call("GetSlice", {{"path", "second"}}).parameters.at("clients").as_array().size(), 1u);
 }
 
 TEST_F(MoveTest, ASliceOfTheSameNameIsAnotherOne) {

@@ -18,7 +18,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr int kHoldingsVersion = 1;
-constexpr std::size_t kMostBytes = 32u << 20;
+constexpr std::size_t kMostBytes = 64u << 20;  // as many as can be, in slices with the longest paths
 
 std::uint64_t unsigned_of(ipc::Fields& entry, const char* name) {
   return static_cast<std::uint64_t>(entry.maybe_integer(name, 0).value_or(0));
@@ -53,7 +53,8 @@ Result<std::string> holdings_text(const Holdings& holdings) {
     moved.push_back(json::object{{"pid", program.process.pid},
                                  {"start", static_cast<std::int64_t>(program.process.start)},
                                  {"uid", program.process.uid},
-                                 {"slice", program.slice}});
+                                 {"slice", program.slice},
+                                 {"mps", program.mps}});
   json::object all{{"version", kHoldingsVersion}, {"attached", std::move(attached)}, {"worked", std::move(worked)}};
   if (!moved.empty()) all["moved"] = std::move(moved);
   return ipc::to_text(all) + "\n";
@@ -83,6 +84,7 @@ Result<Holdings> understand_holdings(std::string_view text) {
       MovedProgram& program = holdings.moved.emplace_back();
       program.process = process_of(entry);
       program.slice = entry.text("slice");
+      program.mps = entry.maybe_text("mps").value_or("");  // an earlier daemon left none
     }
   if (!fields.ok()) return fields.error();
   return holdings;

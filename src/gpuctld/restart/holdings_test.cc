@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "gpuctld/config/state_file.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -31,7 +32,7 @@ TEST_F(HoldingsFile, ComeBackAsTheyWere) {
       .attached = {{{77, 12345678901, 1000}, "batch/a", "GPU-1", {.sms = 132, .memory = 1ull << 40}},
                    {{78, 5, 0}, "/", "GPU-2", {.sms = 1}}},
       .worked = {{"batch/a", "GPU-1", 1ull << 50}},
-      .moved = {{{77, 12345678901, 1000}, "ls/x"}}};
+      .moved = {{{77, 12345678901, 1000}, "ls/x", "w7oyfkaf57cccgmd"}, {{78, 5, 0}, "ls"}}};
   for (const Room room : {Room::kept, Room::kept, Room::given_back}) {
     ASSERT_TRUE(replace_file(file_, holdings_text(holdings).value(), room));
     EXPECT_EQ(load_holdings(file_).value(), holdings);
@@ -50,7 +51,12 @@ TEST_F(HoldingsFile, OfAnOlderDaemonHaveNoMemory) {
 
 TEST_F(HoldingsFile, MoreThanCanBeReadAreNotWritten) {
   Holdings holdings;
-  holdings.attached.assign(kMostHoldings, {{77, 1ull << 40, 1}, std::string(100, 'x'), kUuid, {132, 1ull << 40}});
+  constexpr std::size_t kLongestPath = sched::kMaxSliceDepth * (sched::kMaxNameLength + 1) - 1;
+  const std::string slice(kLongestPath, 'x');
+  const ProcessIdentity process{1 << 22, 1ull << 50, ~0u - 1};
+  holdings.attached.assign(kMostHoldings, {process, slice, kUuid, {ipc::kUnlimited, 1ull << 50}});
+  holdings.worked.assign(sched::kMaxSlices * ipc::kMaxDevices, {slice, kUuid, 1ull << 60});
+  holdings.moved.assign(Moved::kMost, {process, slice, "w7oyfkaf57cccgmd"});
   ASSERT_TRUE(replace_file(file_, holdings_text(holdings).value(), Room::kept));
   EXPECT_EQ(load_holdings(file_).value().attached.size(), kMostHoldings);
   holdings.attached.push_back(holdings.attached.back());

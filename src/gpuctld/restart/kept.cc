@@ -64,6 +64,12 @@ void Kept::note_moved(std::vector<MovedProgram> programs, std::uint64_t now_ns) 
   holdings_.tidy(now_ns, true);
 }
 
+void Kept::forget_moved(const ProcessIdentity& process, std::uint64_t now_ns) {
+  if (!moved_.forget(process)) return;
+  holdings_.note_gone();
+  holdings_.tidy(now_ns, true);
+}
+
 void Kept::note_gone(bool last, std::uint64_t now_ns) {
   holdings_.note_gone();
   if (last) holdings_.tidy(now_ns, true);

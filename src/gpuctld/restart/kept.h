@@ -54,6 +54,7 @@ class Kept {
   Client& attach(Client client, bool time_sliced, std::uint64_t now_ns);
   /// Programs go on in another slice, after the next daemon has come too.
   void note_moved(std::vector<MovedProgram> programs, std::uint64_t now_ns);
+  void forget_moved(const ProcessIdentity& process, std::uint64_t now_ns);
   void keep_moved(const std::function<bool(const std::string& slice)>& exists) { moved_.keep(exists); }
   /// Null: the program was not moved.
   const MovedProgram* moved(const ProcessIdentity& process) const { return moved_.of(process); }

@@ -68,5 +68,33 @@ TEST_F(MovedTest, TheLatestSliceCounts) {
   EXPECT_EQ(moved.of(one.process), nullptr);
 }
 
+TEST_F(MovedTest, WhatStartsAnewIsForgotten) {
+  Moved moved;
+  const MovedProgram one = program(1);
+  EXPECT_FALSE(moved.forget(one.process));
+  moved.note(one);
+  EXPECT_TRUE(moved.forget(one.process));
+  EXPECT_EQ(moved.of(one.process), nullptr);
+}
+
+/// All are written each time that a grant grows, and to look whether a process has ended takes the daemon's time.
+TEST_F(MovedTest, WhoMovesManyMakesTheDaemonWriteAndLookAtFew) {
+  std::size_t looked = 0;
+  Moved moved(Moved::kMost, [&](const ProcessIdentity&) { return ++looked > 0; });
+  std::int32_t pid = 0;
+  constexpr std::size_t kNoted = 4 * Moved::kMost;
+  for (std::size_t i = 0; i < kNoted; ++i) moved.note({{++pid, 1, 1}, "ls"});
+  EXPECT_EQ(moved.programs().size(), Moved::kMostOfUser);
+  for (std::uint32_t uid = 2; uid < 4 * Moved::kMost / Moved::kMostOfUser; ++uid)
+    for (std::size_t i = 0; i < Moved::kMostOfUser; ++i) moved.note({{++pid, 1, uid}, "ls"});
+  EXPECT_EQ(moved.programs().size(), Moved::kMost);
+  EXPECT_GT(looked, 0u);
+  EXPECT_LE(looked, 16 * static_cast<std::size_t>(pid));
+  Moved of_root;
+  for (std::size_t i = 0; i < 2 * Moved::kMostOfUser; ++i)
+    of_root.note({{::getpid(), start_of(::getpid()), 0}, "ls"}), of_root.note({{++pid, 0, 0}, "ls"});
+  EXPECT_GT(of_root.programs().size(), Moved::kMostOfUser);
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon

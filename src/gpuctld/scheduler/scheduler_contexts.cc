@@ -73,11 +73,8 @@ void Scheduler::keep_for_targets(std::size_t device, std::size_t top, std::vecto
 /// which it is not has a context of its own, as far as is known. So has one that was moved out of that slice, although
 /// it stays in its MPS: within that nothing is due to slices outside.
 std::string Scheduler::mps_of_slice(const Client& client) const {
-  if (!client.isolated || client.mps.empty()) return "";
-  for (std::string_view path = client.slice();; path = sched::parent_path(path)) {
-    if (MpsPlaces::name_of(path) == client.mps) return client.mps;
-    if (path == "/") return "";
-  }
+  const bool within = client.isolated && !client.mps.empty() && MpsPlaces::is_for(client.mps, client.slice());
+  return within ? client.mps : "";
 }
 
 void Scheduler::find_contexts() {
