@@ -10,7 +10,7 @@ build=$root/build
 toolchain=$build/toolchain
 
 packages=(build-essential ninja-build meson pkg-config python3 libboost1.81-dev libcli11-dev libtomlplusplus-dev
-          libsystemd-dev libgtest-dev liblz4-dev libxxhash-dev libzstd-dev)
+          libsystemd-dev libgtest-dev liblz4-dev libsqlite3-dev libxxhash-dev libzstd-dev)
 # The compiler driver with ptxas, the device compiler, its own headers, and the runtime with cuda.h.
 wheels=(nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime)
 wheel_version='13.0.*'

@@ -86,6 +86,14 @@ Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   return fd;
 }
 
+/// Where what is used is kept; "": nowhere. No other user may be able to change it.
+std::string usage_file(const Options& options) {
+  const auto trusted = check_trusted_directory(options.usage, ::geteuid());
+  if (trusted) return options.usage + "/usage.db";
+  log("what is used is not kept: " + trusted.error().message);
+  return "";
+}
+
 /// `file`: the daemon's own socket file, which is to be removed when the daemon ends in an orderly way.
 Result<ipc::UniqueFd> find_listener(const Options& options, const DaemonOptions& settings,
                                     std::optional<SocketFile>& file) {
@@ -170,6 +178,7 @@ int run(int argc, char** argv) {
                                           .kernels = options.state + "/kernels.json",
                                           .isolation = options.state + "/isolation.json",
                                           .attached = options.state + "/attached.json"},
+                                 .usage = usage_file(options),
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,

@@ -195,6 +195,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
   expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
   expect_same_fields(to_json(Event{.uid = 0, .pid = 1}), i.types.at("Event"), "Event");
+  expect_same_fields(to_json(UsageEntry{.device = 0}), i.types.at("UsageEntry"), "UsageEntry");
   expect_same_fields(to_json(MeasuredIsolation{}), i.types.at("MeasuredIsolation"), "MeasuredIsolation");
   expect_same_fields(to_json(Advice{}), i.methods.at("Advise").second, "Advise");
   expect_same_fields(to_json(Fairness{}), i.types.at("Fairness"), "Fairness");

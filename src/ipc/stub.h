@@ -199,6 +199,8 @@ struct alignas(64) LatencyCounts {
   std::uint32_t counted;                    ///< changes after each that counted
   std::uint32_t open;                       ///< 1: a burst went on when the agent last looked
   std::uint32_t still;  ///< 1: its launches wait (kHeld), and all that it had put on the device is complete
+  std::uint64_t bursts_ended;
+  std::uint64_t burst_ns;  ///< how long they took together
 };
 static_assert(sizeof(LatencyCounts) == 2 * 4 * kLatencyBuckets + 64);
 

@@ -213,6 +213,21 @@ struct Event {
   std::string text;     ///< what there is to say beside that, for people
 };
 
+/// What programs of a user in a slice used of a GPU.
+struct UsageEntry {
+  std::string slice;
+  std::int64_t uid = 0;
+  std::string gpu;                          ///< UUID
+  std::optional<std::int64_t> device = {};  ///< its index; absent: gpuctld does not manage it now
+  double sm_seconds = 0;
+  double work_seconds = 0;
+  double waited_seconds = 0;
+  double memory_byte_seconds = 0;
+  std::int64_t launches = 0;
+  std::int64_t bursts = 0;
+  std::int64_t evictions = 0;
+};
+
 /// How well the programs in and below a slice are served. Normalized turnaround times (NTT): 1 is as good as alone.
 struct Fairness {
   std::string slice;

@@ -3,6 +3,9 @@
 //   sm_watch TABLE now       says for each process its pid and how many blocks it has now on each SM
 //   sm_watch TABLE count     answers each line of its input with one: for each process its pid and on how many SMs it
 //                            has blocks now
+//   sm_watch TABLE sums      says `ready`, and looks a thousand times a second until its input ends. Then it says for
+//                            each process its pid, for how many seconds it had blocks, and the same times the SMs that
+//                            it had them on; as pid 0 the same of all processes together.
 //   sm_watch TABLE turns     says for each context that takes turns its number, how many turns it has begun, and how
 //                            long they last (microseconds; 0: the usual time)
 //   sm_watch TABLE stop PID  stops the process (SIGSTOP), at a moment when the table does not wait for it. The software
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +32,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "softgpu/table/table.h"
@@ -69,6 +74,34 @@ void count_when_asked(const TableReader& table) {
   }
 }
 
+/// Each look stands for the time since the one before.
+void say_sums(const TableReader& table) {
+  using Clock = std::chrono::steady_clock;
+  struct Sum {
+    double s = 0, sm_s = 0;
+  };
+  std::map<std::uint32_t, Sum> sums;
+  std::cout << "ready" << std::endl;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  for (auto looked = Clock::now(); poll(&input, 1, 1) == 0;) {
+    const Snapshot snapshot = table.snapshot();
+    const auto now = Clock::now();
+    const double passed = std::chrono::duration<double>(now - std::exchange(looked, now)).count();
+    const auto add = [&](std::uint32_t pid, const std::vector<std::uint32_t>& blocks) {
+      const auto sms = static_cast<double>(blocks.size()) - static_cast<double>(std::ranges::count(blocks, 0u));
+      sums[pid].s += sms > 0 ? passed : 0;
+      sums[pid].sm_s += sms * passed;
+    };
+    std::vector<std::uint32_t> all(snapshot.sms);
+    for (const auto& [pid, blocks] : blocks_by_process(snapshot)) {
+      add(pid, blocks);
+      for (std::size_t sm = 0; sm < blocks.size(); ++sm) all[sm] += blocks[sm];
+    }
+    add(0, all);
+  }
+  for (const auto& [pid, sum] : sums) std::cout << pid << ' ' << sum.s << ' ' << sum.sm_s << std::endl;
+}
+
 bool all_threads_stopped(const std::string& process) {
   for (const auto& thread : std::filesystem::directory_iterator(process + "/task")) {
     std::string stat;
@@ -101,9 +134,10 @@ int stop(const TableReader& table, std::uint32_t pid) {
 int main(int argc, char** argv) {
   const bool now_alone = argc == 3 && std::strcmp(argv[2], "now") == 0;
   const bool turns = argc == 3 && std::strcmp(argv[2], "turns") == 0;
+  const bool adds_up = argc == 3 && std::strcmp(argv[2], "sums") == 0;
   const bool counts = argc == 3 && std::strcmp(argv[2], "count") == 0;
   const int pid = argc == 4 && std::strcmp(argv[2], "stop") == 0 ? std::atoi(argv[3]) : 0;
-  if (argc != 2 && !now_alone && !turns && !counts && pid <= 0) return 2;
+  if (argc != 2 && !now_alone && !turns && !adds_up && !counts && pid <= 0) return 2;
   const auto reader = TableReader::open(argv[1]);
   if (reader.has_error()) {
     std::fprintf(stderr, "%s\n", reader.error().message.c_str());
@@ -114,6 +148,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (turns) return say_turns((*reader)->snapshot()), 0;
+  if (adds_up) return say_sums(**reader), 0;
   if (counts) return count_when_asked(**reader), 0;
   if (pid > 0) return stop(**reader, static_cast<std::uint32_t>(pid));
   std::puts("ready");

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 UNITS, SYSUSERS, GPUCTLD, GPUCTL = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 MOST_EXPOSED, MOST_OF_HELPER = 10, 15  # tenths: the score of systemd-analyze security
 NAMES = (
@@ -64,6 +65,11 @@ class Service(unittest.TestCase):
     def test_budgets(self):
         for budget in ("MemoryMax=", "TasksMax=", "LogRateLimitBurst=", "LimitNOFILE="):
             self.assertRegex(self.text, rf"(?m)^{budget}\d")
+
+    def test_what_was_used_outlives_the_boot_and_a_purge_removes_it(self):
+        (directory,) = re.findall(r"^StateDirectory=(.*)$", self.text, re.MULTILINE)
+        self.assertIn(f"/var/lib/{directory}/usage.db", (ROOT / "man/gpuctld.service.8").read_text())
+        self.assertIn(f" /var/lib/{directory} ", (ROOT / "packaging/debian/gpuctld.postrm").read_text())
 
     def test_it_gets_a_processor_before_others(self):
         for what in (r"Nice=-\d", r"CPUWeight=1\d{3}"):

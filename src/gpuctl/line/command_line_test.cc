@@ -286,6 +286,50 @@ TEST_F(CommandLine, AdviseShowsBothMeasurementsAndWhatIsNotKnown) {
   expect_error({"advise", "bacth"}, kExitRefused, "slice 'bacth' does not exist; did you mean 'batch'?");
 }
 
+TEST_F(CommandLine, UsageIsATableWithATotal) {
+  const ipc::UsageEntry gone{.slice = "batch/a",
+                             .uid = 4000000000,
+                             .gpu = "GPU-old",
+                             .sm_seconds = 7200,
+                             .work_seconds = 1.5,
+                             .launches = 1200,
+                             .bursts = 7};
+  ipc::UsageEntry now{.slice = "ls", .uid = 0, .gpu = "GPU-x", .device = 1, .sm_seconds = 360, .work_seconds = 7500};
+  now.waited_seconds = 0.25;
+  now.memory_byte_seconds = 3600.0 * (3ll << 30);
+  daemon_.on("GetUsage", {{"entries", ipc::to_json(std::vector{gone, now})}, {"left_out", 0}});
+  EXPECT_EQ(gpuctl({"usage"}).out,
+            "SLICE    USER        GPU      SM HOURS    AT WORK  WAITED  GIB HOURS  LAUNCHES  BURSTS\n"
+            "batch/a  4000000000  GPU-old         2      1.5 s       -          -      1.2k       7\n"
+            "ls       root        1             0.1  2 h 5 min  250 ms          3         -       -\n"
+            "total                              2.1  2 h 5 min  250 ms          3      1.2k       7\n");
+  EXPECT_EQ(daemon_.asked("GetUsage"), "{}");
+  EXPECT_EQ(boost::json::parse(gpuctl({"usage", "--json"}).out).at("entries").as_array().size(), 2u);
+}
+
+TEST_F(CommandLine, UsageAsksForATimeASliceAUserAndAGpu) {
+  daemon_.on("GetUsage", {{"entries", boost::json::array()}, {"left_out", 3}});
+  ipc::Status status;
+  status.devices.push_back({.index = 1, .uuid = "GPU-x"});
+  daemon_.on("GetStatus", to_json(status));
+  const Ran ran = gpuctl({"usage", "--slice", "/batch/", "--user", "root", "--gpu", "1", "--until", "1970-01-09"});
+  EXPECT_EQ(ran.out, "nothing was used\nwithout the 3 entries with the least SM time; ask for a slice or a user\n");
+  const auto asked = boost::json::parse(daemon_.asked("GetUsage"));
+  EXPECT_EQ(asked.at("slice"), "batch");
+  EXPECT_EQ(asked.at("uid"), 0);
+  EXPECT_EQ(asked.at("gpu"), "GPU-x");
+  EXPECT_NEAR(static_cast<double>(asked.at("until").as_int64()), 8 * 86400, 86400);
+  EXPECT_EQ(gpuctl({"usage", "--gpu", "GPU-gone", "--since", "1h"}).status, kExitOk);
+  EXPECT_EQ(boost::json::parse(daemon_.asked("GetUsage")).at("gpu"), "GPU-gone");
+  expect_error({"usage", "--gpu", "7"}, kExitUsage,
+               "--gpu: gpuctld manages no GPU 7; give the UUID of one that it managed once");
+  expect_error({"usage", "--since", "soon"}, kExitUsage,
+               "--since: 'soon' is no time; give how long ago, such as 30min, 12h or 7d, or a day or a time, such as "
+               "2026-11-28 or '2026-11-28 10:15'");
+  daemon_.refuse("GetUsage", "Unavailable", {{"reason", "/x/usage.db: disk I/O error"}});
+  expect_error({"usage"}, kExitRefused, "the daemon cannot tell: /x/usage.db: disk I/O error");
+}
+
 TEST_F(CommandLine, ForgetKernels) {
   daemon_.on("ForgetKernels", {{"forgotten", 3}});
   EXPECT_EQ(gpuctl({"forget-kernels"}).out, "forgot 3 kernels\n");

@@ -187,4 +187,11 @@ std::string group_name(std::int64_t gid) {
   return entry != nullptr ? entry->gr_name : std::to_string(gid);
 }
 
+Outcome<std::int64_t> user_id(const std::string& user) {
+  const passwd* entry = ::getpwnam(user.c_str());  // names first: a user may be called 1000
+  if (entry != nullptr) return std::int64_t{entry->pw_uid};
+  if (const auto number = parse_integer(user)) return *number;
+  return usage("--user: there is no user '" + user + "'; give a user's name or number");
+}
+
 }  // namespace gpuctl::cli

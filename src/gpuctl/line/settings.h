@@ -31,5 +31,7 @@ Outcome<std::string> slice_path(std::string_view name);
 /// "root", "alice", or the number if there is no such user here; the same for groups.
 std::string user_name(std::int64_t uid);
 std::string group_name(std::int64_t gid);
+/// Of --user: a name or a number.
+Outcome<std::int64_t> user_id(const std::string& user);
 
 }  // namespace gpuctl::cli

@@ -23,6 +23,8 @@ constexpr std::array kVerbs{
     Verb{"top", "Watch devices, slices and programs live", "gpuctl top --interval 0.5", declare_top},
     Verb{"events", "Say what happened to slices and programs, and what happens", "gpuctl events batch --follow",
          declare_events},
+    Verb{"usage", "Say what programs used of the GPUs, by slice and user", "gpuctl usage --since 7d --slice batch",
+         declare_usage},
     Verb{"explain", "Say how each kernel of a program is run, and why", "gpuctl explain 4711", declare_explain},
     Verb{"advise", "Say which isolation suits a slice with a target of latency", "gpuctl advise ls", declare_advise},
     Verb{"forget-kernels", "Forget what was learnt about kernels", "gpuctl forget-kernels --user alice",

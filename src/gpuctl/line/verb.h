@@ -51,6 +51,7 @@ Action declare_run(Arguments& arguments);
 Action declare_top(Arguments& arguments);
 Action declare_kill(Arguments& arguments);
 Action declare_events(Arguments& arguments);
+Action declare_usage(Arguments& arguments);
 Action declare_explain(Arguments& arguments);
 Action declare_advise(Arguments& arguments);
 Action declare_forget_kernels(Arguments& arguments);

@@ -45,6 +45,7 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
            (container_slice().empty() ? "" : "; its id on the host is asked for, which 'gpuctl top --once' shows");
   if (name == "NotAttached") return "this connection is not attached to a slice";
   if (name == "OtherVersion") return "libgpuslice and gpuctld are of different versions";
+  if (name == "Unavailable") return "the daemon cannot tell: " + p.text("reason");
   if (name == "NoGpu") return "gpuctld has no GPU to manage: " + p.text("reason");
   return {};
 }

@@ -1,12 +1,10 @@
-#include <pwd.h>
-
 #include <memory>
 #include <ostream>
 
 #include "base/plural.h"
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
-#include "gpuctl/text/units.h"
 
 namespace gpuctl::cli {
 
@@ -18,11 +16,9 @@ Action declare_forget_kernels(Arguments& arguments) {
   return [user](Context& context) -> Outcome<int> {
     boost::json::object parameters;
     if (!user->empty()) {
-      const passwd* entry = ::getpwnam(user->c_str());  // names first: a user may be called 1000
-      const auto number = parse_integer(*user);
-      if (entry == nullptr && !number)
-        return usage("--user: there is no user '" + *user + "'; give a user's name or number");
-      parameters["uid"] = entry != nullptr ? std::int64_t{entry->pw_uid} : *number;
+      const Outcome<std::int64_t> uid = user_id(*user);
+      if (!uid) return uid.error();
+      parameters["uid"] = *uid;
     }
     const auto reply = ask(context, "ForgetKernels", std::move(parameters));
     if (!reply) return reply.error();

@@ -145,6 +145,15 @@ void Client::read_latencies(std::uint64_t now_ns, bool at_once, const TakeLatenc
   }
 }
 
+WorkMeter::Counted Client::counted(std::size_t index) const {
+  const ipc::Usage& usage = stub_->usage[index];
+  const ipc::LatencyCounts& bursts = ipc::latency_at(*stub_.get(), index);
+  return {.bursts = ipc::load(bursts.bursts_ended),
+          .burst_ns = ipc::load(bursts.burst_ns),
+          .launches = ipc::load(usage.launches),
+          .evictions = ipc::load(usage.evictions)};
+}
+
 void Client::inherit(std::size_t index, const Promise& promise, std::uint32_t capsm, std::uint64_t now_ns,
                      std::uint64_t until_ns) {
   Slot& slot = slots_[index];

@@ -75,6 +75,9 @@ class Client {
     return slots_[slot].terms.held && ipc::load(ipc::latency_at(*stub_.get(), slot).still) != 0;
   }
 
+  /// What its page has counted there.
+  WorkMeter::Counted counted(std::size_t slot) const;
+
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "gpuctld/accounts/work_meter.h"
 #include "gpuctld/clients/grant_history.h"
 #include "gpuctld/clients/held_capsm.h"
 #include "gpuctld/clients/in_force.h"
@@ -122,7 +123,8 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   std::uint32_t decided = 0;  ///< CapSM
   bool latest = false;        ///< it had demand when any client of the device last had
   sched::TurnAccount account;
-  std::uint64_t watched = 0;   ///< number of the program on this device in sched::Fairness; 0: none yet
+  std::uint64_t watched = 0;  ///< number of the program on this device in sched::Fairness; 0: none yet
+  WorkMeter meter;
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
 
   /// What it may be using that others cannot have. While nothing is in force for it, what it leaves is for nobody.

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdlib>
 #include <iostream>
 
 #include "ipc/interface.h"
@@ -106,6 +107,8 @@ Options parse_options(int argc, char** argv, int& exit_status) {
     options.state =
         options.private_instance ? options.socket + ".state" : std::string(ipc::kDefaultSocket.substr(0, slash));
   }
+  const char* const lasting = std::getenv("STATE_DIRECTORY");
+  options.usage = lasting != nullptr && !options.private_instance && state->count() == 0 ? lasting : options.state;
   return options;
 }
 

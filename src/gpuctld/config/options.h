@@ -11,6 +11,7 @@ struct Options {
   std::string config;  ///< "": none
   bool config_required = false;
   std::string state;  ///< directory
+  std::string usage;  ///< directory of what outlives the boot: systemd's StateDirectory=, else that of the state
   bool private_instance = false;
   bool software_gpu = false;
   bool check_config = false;       ///< only say what is wrong in the configuration

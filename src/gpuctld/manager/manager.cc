@@ -100,6 +100,8 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
           [this](std::int32_t pid) { attached_.open_grants(pid); }),
       ticker_(context, scheduler_, [this] { tick(); }),
       telling_(context),
+      usage_(context, options_.usage, log_),
+      keeping_(context),
       started_ns_(now_ns()) {
   if (const bool time_sliced = look_at_mps(); time_sliced != scheduler_.time_sliced())
     scheduler_.set_time_sliced(time_sliced, now_ns());
@@ -149,11 +151,14 @@ void Manager::stop() {
   if (ticker_.stopped()) return;
   ticker_.stop();
   telling_.cancel();
+  keeping_.cancel();
   ends_.stop();
   attached_.stop();
   queues_.stop();
   mps_.stop();
   kept_.stop(now_ns());
+  keep_usage();
+  usage_.stop();
   if (server_) server_->stop();
 }
 

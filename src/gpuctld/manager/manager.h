@@ -1,6 +1,6 @@
 // The daemon without its process: event loop, clients, slices, state. The methods of the interface are in
-// manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc and manager_events.cc. Everything runs on
-// the thread that runs the io_context.
+// manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc, manager_events.cc and manager_usage.cc.
+// Everything runs on the thread that runs the io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/accounts/usage_keeper.h"
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
@@ -32,6 +33,7 @@ namespace gpuctl::daemon {
 
 struct ManagerOptions {
   KeptFiles kept;
+  std::string usage;        ///< file of what was used; "": nothing is kept
   std::string config_file;  ///< "": none; read again on reload
   bool config_required = false;
   std::string probe_socket;   ///< SearchOptions::probe_socket
@@ -103,6 +105,12 @@ class Manager {
                    const Scheduler::MemoryAnswer& answer);
   void look_around(std::uint64_t now_ns);
   Answer events(Session& session, ipc::Fields& fields);
+
+  // manager_usage.cc
+  void keep_usage();
+  void keep_usage_later();
+  Answer get_usage(Session& session, ipc::Fields& fields);
+  Answer tell_usage(const Result<UsageSums>& sums) const;
 
   // manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
@@ -176,6 +184,9 @@ class Manager {
   EventLog events_;
   boost::asio::steady_timer telling_;  ///< until those who follow events are told of new ones
   bool tells_ = false;                 ///< telling_ runs
+  UsageKeeper usage_;
+  boost::asio::steady_timer keeping_;  ///< until what was used is written
+  bool keeps_ = false;                 ///< keeping_ runs
   std::uint64_t looked_around_ns_ = 0;
   bool mps_there_ = false;                                           ///< as last seen
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device

@@ -278,6 +278,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (queues || (version && in_mps && !queues_.has(session)))
     queues_.note(session, budgets_.exempt(peer.uid), static_cast<std::uint32_t>(queues.value_or(kUsualQueues)));
   attached_.add(session, added, std::move(kick), peer_pidfd(session.socket(), peer), version.has_value());
+  keep_usage_later();
   answer.reply.parameters["in_force"] = added.in_force();
   const ipc::Event joined = event_of("joined", added, resumed ? "came back" : "");
   const bool is_news = attached_.is_news(peer.pid, slice) || resumed;

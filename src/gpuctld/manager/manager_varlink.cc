@@ -22,10 +22,13 @@ constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = kSlowestMoni
 
 /// In units of a look-up: what makes all grants anew, and what writes the state file too.
 constexpr double kCostOfDecision = 10, kCostOfTree = 50;
+/// Thousands of entries, and another thread that reads as many.
+constexpr double kCostOfUsage = 50;
 /// A program may ask before each of its allocations.
 constexpr double kCostOfMemory = 0.1;
 
 double cost_of(std::string_view method) {
+  if (method == "GetUsage") return kCostOfUsage;
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices")
     return kCostOfTree;
   if (method == "Attach" || method == "ServeMps" || method == "GetMpsPercentage" || method == "SetHint" ||
@@ -38,7 +41,7 @@ double cost_of(std::string_view method) {
 bool only_answers(std::string_view method) {
   constexpr std::string_view kLookUps[] = {"ListSlices", "GetSlice",    "ListClients", "Explain",
                                            "GetStatus",  "ListKernels", "GetFairness", "Monitor",
-                                           "Record",     "Events",      "Advise"};
+                                           "Record",     "Events",      "Advise",      "GetUsage"};
   return std::ranges::find(kLookUps, method) != std::end(kLookUps);
 }
 
@@ -100,6 +103,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"ForgetKernels", &Manager::forget_kernels},
       {"GetFairness", &Manager::get_fairness},
       {"Advise", &Manager::advise},
+      {"GetUsage", &Manager::get_usage},
       {"GetMpsPercentage", &Manager::get_mps_percentage},
   };
   return table;

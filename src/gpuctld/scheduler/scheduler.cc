@@ -121,6 +121,8 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   if (knowledge_.wants_names(client.identity().uid)) take_names(client);
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
+  for (std::size_t i = 0; i < client.slots().size(); ++i) client.slots()[i].meter.end(client.in_burst(i));
+  collect(client);
   const auto found =
       std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
   forget_client(client);
@@ -139,6 +141,7 @@ void Scheduler::move(const std::vector<Client*>& clients, const std::string& sli
   for (Client* client : clients) {
     for (auto& queues : queues_)
       for (auto& [path, queue] : queues) queue.forget(*client, now_ns);
+    collect(*client);
     forget_client(*client);
     client->move_to(slice);
     note_start(*client);
@@ -229,6 +232,7 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
     changed |= client.read_usage(sms_, now_ns);
     read_latencies(client, now_ns, false);
   }
+  meter_work(now_ns);
   return changed;
 }
 

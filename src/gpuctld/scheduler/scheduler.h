@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "gpuctld/accounts/amounts.h"
 #include "gpuctld/budgets/token_bucket.h"
 #include "gpuctld/clients/client.h"
 #include "gpuctld/config/config.h"
@@ -206,6 +207,9 @@ class Scheduler {
   /// A line for each slice with programs that are not in the MPS of the others (share_by()), though they might be.
   std::vector<std::string> left_out_of_mps() const;
 
+  /// What programs used since the last call and until now, those that have ended too.
+  Accounts take_accounts(std::uint64_t now_ns);
+
   /// Whether any client has work, and gives signs of life.
   bool busy() const;
   /// Whether a handover is under way (device_grants.h); then update() must be called again soon.
@@ -314,6 +318,8 @@ class Scheduler {
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);
   void note_pressure(std::uint64_t now_ns);
+  void meter_work(std::uint64_t now_ns);
+  void collect(Client& client);
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
@@ -329,6 +335,8 @@ class Scheduler {
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
   std::vector<sched::Pressure> pressure_;                ///< in the same order
   std::vector<bool> waits_, runs_;                       ///< scratch of note_pressure(), in the same order
+  Accounts accounts_;                                    ///< of programs that have ended or moved, not taken yet
+  std::vector<double> sms_used_;                         ///< scratch of meter_work(), by device
   std::vector<bool> inhabited_;                          ///< in the same order: it, or a slice below it, has a client
   /// By device, in the same order: when clients that are or were directly in it had work the last time.
   std::vector<std::vector<sched::Work>> work_;

@@ -19,7 +19,7 @@ from bench.lab.client import Varlink  # noqa: E402
 UUID = "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
 EPOCH = 16  # in Grant
-APPLIED = 8  # in Usage
+APPLIED, LAUNCHES = 8, 16  # in Usage
 TIME_SLICE = 56  # in Grant
 TIME_SLICE_SAID = 248  # in Usage: us, state, channel groups
 DRIVERS_TIME_SLICE = 0xFFFFFFFF
@@ -52,6 +52,10 @@ class Program:
     def demand(self, sms):
         struct.pack_into("<I", self.stub, USAGE, sms)
         os.write(self.kick, struct.pack("<Q", 1))
+
+    def launch(self):
+        (before,) = struct.unpack_from("<Q", self.stub, USAGE + LAUNCHES)
+        struct.pack_into("<Q", self.stub, USAGE + LAUNCHES, before + 1)
 
     def close(self):
         self.varlink.close()

@@ -85,6 +85,30 @@ class RightsTest(DaemonTestCase):
         self.assertEqual(others[2:], json.loads(json.dumps(everything[2:])))
         program.close()
 
+    def test_others_are_told_of_nothing_but_what_their_own_programs_used(self):
+        os.chmod(self.directory, 0o755)
+        self.start(
+            "--config", self.write("c.toml", '[daemon]\nsocket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n')
+        )
+        asked = ({}, {"slice": "theirs"}, {"uid": 65534}, {"uid": 0})
+
+        def used():
+            """Who is named in the answer, or the error, by question; after a launch in `theirs`."""
+            program = Program(self.path, "theirs")
+            program.launch()
+            answers = [self.call("GetUsage", **question) for question in asked]
+            program.close()
+            return [
+                answer.get("error") or sorted({entry["uid"] for entry in answer["parameters"]["entries"]})
+                for answer in answers
+            ]
+
+        self.assertEqual(used()[0], [0])
+        denied = "io.gpuctl.PermissionDenied"
+        self.assertEqual(self.as_user(65534, used), [[65534], [65534], [65534], denied])  # the slice's owner
+        self.assertEqual(self.as_user(65533, lambda: self.call("GetUsage")["parameters"]["entries"]), [])
+        self.assertEqual(used(), [[0, 65534], [0, 65534], [65534], [0]])
+
     def test_a_process_that_is_another_users_by_now_is_sent_nothing(self):
         os.chmod(self.directory, 0o755)
         self.start("--config", self.write("c.toml", '[daemon]\nsocket_mode = "0666"\n'))

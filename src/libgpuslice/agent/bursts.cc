@@ -89,6 +89,8 @@ class Ask {
   if (!page) return;
   ipc::LatencyCounts& counts = ipc::latency_at(*page, static_cast<std::size_t>(device));
   count(counts, counts.bursts, ns);
+  ipc::store(counts.bursts_ended, ipc::load(counts.bursts_ended) + 1);
+  ipc::store(counts.burst_ns, ipc::load(counts.burst_ns) + ns);
 }
 
 /// A wait that has seen so much has returned.

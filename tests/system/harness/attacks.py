@@ -58,6 +58,7 @@ PARAMETERS = {
     "Advise": ("path",),
     "Record": (),
     "Events": ("slice", "after"),
+    "GetUsage": ("since", "until", "slice", "uid", "gpu"),
 }
 
 

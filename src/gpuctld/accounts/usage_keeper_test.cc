@@ -1,0 +1,120 @@
+#include "gpuctld/accounts/usage_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "gpuctld/accounts/usage_writer.h"
+
+namespace gpuctl::daemon::usage_keeper_test {
+namespace {
+
+constexpr std::int64_t kNow = 1'795'000'000;
+
+class Keeper : public testing::Test {
+ protected:
+  Keeper() {
+    std::string pattern = testing::TempDir() + "keeper-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    file_ = directory_ + "/usage.db";
+  }
+  ~Keeper() override { std::filesystem::remove_all(directory_); }
+
+  UsageKeeper keeper(std::string file) {
+    return UsageKeeper(context_, std::move(file), [this](const std::string& line) { log_.push_back(line); });
+  }
+  static Accounts used(double sm_s) { return {{{"a", 0, "GPU-0"}, {.sm_s = sm_s}}}; }
+  /// The sum of all; none: that cannot be told.
+  std::optional<double> ask(UsageKeeper& keeper) {
+    std::optional<Result<UsageSums>> sums;
+    keeper.ask({}, [&](Result<UsageSums> answer) { sums = std::move(answer); });
+    context_.restart();
+    const auto work = boost::asio::make_work_guard(context_);
+    while (!sums) context_.run_one();
+    if (!*sums) return std::nullopt;
+    double all = 0;
+    for (const auto& [key, its] : (*sums)->accounts) all += its.sm_s;
+    return all;
+  }
+
+  boost::asio::io_context context_{1};
+  std::string directory_, file_;
+  std::vector<std::string> log_;
+};
+
+TEST_F(Keeper, TellsWhatWasAddedBeforeAndWritesTheRestAtTheEnd) {
+  {
+    UsageKeeper first = keeper(file_);
+    first.add(used(1), kNow);
+    EXPECT_EQ(ask(first), 1);
+    first.add(used(2), kNow);
+    first.stop();
+    first.add(used(100), kNow);  // too late
+  }
+  UsageKeeper second = keeper(file_);
+  EXPECT_EQ(ask(second), 3);
+  EXPECT_TRUE(log_.empty()) << log_.front();
+}
+
+TEST_F(Keeper, PutsADamagedFileAsideAndBeginsANewOne) {
+  std::ofstream(file_) << std::string(5000, 'x');
+  UsageKeeper one = keeper(file_);
+  one.add(used(1), kNow);
+  EXPECT_EQ(ask(one), 1);
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_NE(log_[0].find("kept as " + file_ + ".damaged"), std::string::npos) << log_[0];
+  EXPECT_EQ(std::filesystem::file_size(file_ + ".damaged"), 5000u);
+}
+
+TEST_F(Keeper, SaysOnceThatItCannotWriteAndWritesWhatIsMissingLater) {
+  std::filesystem::create_directory(file_);
+  UsageKeeper one = keeper(file_);
+  for (int i = 0; i < 5; ++i) one.add(used(1), kNow + 600 * i);
+  EXPECT_EQ(ask(one), std::nullopt);
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_NE(log_[0].find("is not kept for now: " + file_), std::string::npos) << log_[0];
+  std::filesystem::remove(file_);
+  one.add(used(1), kNow);
+  EXPECT_EQ(ask(one), 6);
+  ASSERT_EQ(log_.size(), 2u);
+  EXPECT_EQ(log_[1], "what is used is kept again");
+}
+
+TEST_F(Keeper, KeepsNothingWithoutAFile) {
+  UsageKeeper none = keeper("");
+  none.add(used(1), kNow);
+  EXPECT_EQ(ask(none), std::nullopt);
+}
+
+/// However long the file cannot be written, and whatever slices are called.
+TEST(Unwritten, IsBoundedAndLosesNothing) {
+  Unwritten unwritten;
+  const int many = static_cast<int>(Unwritten::kMost) + 5000;
+  for (int i = 0; i < many; ++i)
+    unwritten.add({{{"s" + std::to_string(i), 7, "GPU-0"}, {.sm_s = 1}}}, kNow + 600 * (i / 9));
+  EXPECT_LE(unwritten.size(), Unwritten::kMost + 1) << "and what a user's others used";
+  double all = 0;
+  for (; !unwritten.empty(); unwritten.remove_first())
+    for (const auto& [key, used] : unwritten.first().second) all += used.sm_s;
+  EXPECT_EQ(all, many);
+  EXPECT_EQ(unwritten.size(), 0u);
+}
+
+/// The daemon is killed: what was written stays, and what the next one adds comes to it.
+TEST_F(Keeper, ReadsWhatADaemonLeftThatWasKilled) {
+  auto left = UsageStore::open(file_);
+  ASSERT_TRUE(left);
+  ASSERT_TRUE(left->add(used(4), kNow));
+  const std::string copy = directory_ + "/copy.db";
+  for (const char* suffix : {"", "-wal"})  // as they are while the file is open
+    std::filesystem::copy_file(file_ + suffix, copy + suffix);
+  UsageKeeper next = keeper(copy);
+  next.add(used(3), kNow);
+  EXPECT_EQ(ask(next), 7);
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon::usage_keeper_test

@@ -1,0 +1,85 @@
+// What was used: kept from time to time, and told.
+#include <algorithm>
+#include <utility>
+
+#include "gpuctld/clock.h"
+#include "gpuctld/manager/manager.h"
+#include "gpuctld/protocol/answers.h"
+#include "ipc/codec.h"
+#include "ipc/message.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// The year 9999: SQLite adds the length of a span to it.
+constexpr std::int64_t kLatestS = 253'402'300'800;
+
+std::int64_t epoch_s() {
+  return epoch_us() / 1'000'000;
+}
+
+}  // namespace
+
+void Manager::keep_usage() {
+  usage_.add(scheduler_.take_accounts(now_ns()), epoch_s());
+}
+
+/// A program is there: what it uses is kept from now on, until none is.
+void Manager::keep_usage_later() {
+  if (std::exchange(keeps_, true)) return;
+  keeping_.expires_after(UsageKeeper::kPeriod);
+  keeping_.async_wait([this](boost::system::error_code error) {
+    keeps_ = false;
+    if (error) return;
+    keep_usage();
+    if (!scheduler_.clients().empty()) keep_usage_later();
+  });
+}
+
+Answer Manager::get_usage(Session& session, ipc::Fields& fields) {
+  UsageQuestion question{.since = fields.maybe_integer("since", 0, kLatestS),
+                         .until = fields.maybe_integer("until", 0, kLatestS),
+                         .slice = fields.maybe_text("slice"),
+                         .uid = {},
+                         .gpu = fields.maybe_text("gpu")};
+  const auto uid = fields.maybe_integer("uid", 0, sched::kNobody);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  const std::uint32_t asker = session.peer().uid;
+  if (uid)
+    question.uid = static_cast<std::uint32_t>(*uid);
+  else if (!budgets_.exempt(asker))
+    question.uid = asker;
+  // Nor what is in the asker's own slice: one that others had before may have had the same name.
+  if (question.uid != asker && !budgets_.exempt(asker)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  keep_usage();
+  usage_.ask(std::move(question), [this, session = session.weak_from_this()](const Result<UsageSums>& sums) {
+    if (const auto waiting = session.lock()) waiting->finish(tell_usage(sums));
+  });
+  Answer answer = success();
+  answer.later = true;
+  return answer;
+}
+
+Answer Manager::tell_usage(const Result<UsageSums>& sums) const {
+  if (!sums) return refuse_own("Unavailable", {{"reason", ipc::to_utf8(sums.error().message)}});
+  std::vector<ipc::UsageEntry> entries;
+  for (const auto& [key, used] : sums->accounts) {
+    entries.push_back({.slice = key.slice,
+                       .uid = key.uid,
+                       .gpu = key.gpu,
+                       .sm_seconds = used.sm_s,
+                       .work_seconds = used.work_s,
+                       .waited_seconds = used.waited_s,
+                       .memory_byte_seconds = used.memory_byte_s,
+                       .launches = used.launches,
+                       .bursts = used.bursts,
+                       .evictions = used.evictions});
+    const auto gpu = std::ranges::find(scheduler_.devices(), key.gpu, &Gpu::uuid);
+    if (gpu != scheduler_.devices().end()) entries.back().device = gpu->index;
+  }
+  return success({{"entries", ipc::to_json(entries)}, {"left_out", sums->left_out}});
+}
+
+}  // namespace gpuctl::daemon

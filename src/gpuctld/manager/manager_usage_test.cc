@@ -1,0 +1,87 @@
+// GetUsage: what was used, who is told of it, and that it outlives programs, slices and the daemon.
+#include <fstream>
+
+#include "gpuctld/testing/manager_fixture.h"
+
+namespace gpuctl::daemon::usage_test {
+namespace {
+
+class Usage : public ManagerTest {
+ protected:
+  Usage() { begin_again(); }
+  void begin_again() {
+    stop();
+    start({.usage = directory_ + "/usage.db"});
+  }
+  json::array entries(json::object question = {}) {
+    const auto reply = call("GetUsage", std::move(question));
+    EXPECT_EQ(reply.error, "") << json::serialize(reply.parameters);
+    return reply.error.empty() ? reply.parameters.at("entries").as_array() : json::array();
+  }
+  static void work(FakeProgram& program, std::uint64_t ms) {
+    ipc::LatencyCounts& bursts = ipc::latency_at(*program.stub.get(), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));  // no program works for longer than it is there
+    ipc::store(bursts.bursts_ended, ipc::load(bursts.bursts_ended) + 1);
+    ipc::store(bursts.burst_ns, ipc::load(bursts.burst_ns) + ms * 1'000'000);
+  }
+};
+
+TEST_F(Usage, OutlivesProgramSliceAndDaemon) {
+  create("a", {});
+  {
+    FakeProgram program(connect(), "a");
+    work(program, 20);
+    const json::array now = entries();
+    ASSERT_EQ(now.size(), 1u);
+    const json::object& its = now[0].as_object();
+    EXPECT_EQ(its.at("slice"), "a");
+    EXPECT_EQ(its.at("uid"), ::geteuid());
+    EXPECT_EQ(its.at("gpu"), kUuid);
+    EXPECT_EQ(its.at("device"), 0);
+    EXPECT_EQ(its.at("bursts"), 1);
+    EXPECT_NEAR(its.at("work_seconds").as_double(), 0.02, 1e-6);
+    EXPECT_NEAR(its.at("sm_seconds").as_double(), 0.02 * 132, 1e-3) << "it may have all";
+    work(program, 20);
+  }
+  ASSERT_TRUE(eventually([&] { return slice("a").at("clients") == 0; }));
+  EXPECT_EQ(call("DeleteSlice", {{"path", "a"}}).error, "");
+  begin_again();
+  const json::array later = entries();
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_EQ(later[0].at("bursts"), 2);
+  EXPECT_NEAR(later[0].at("work_seconds").as_double(), 0.04, 1e-6);
+}
+
+TEST_F(Usage, TellsWhatIsAskedFor) {
+  create("a", {});
+  create("a/b", {});
+  FakeProgram program(connect(), "a/b"), other(connect(), "/");
+  work(program, 5);
+  work(other, 5);
+  EXPECT_EQ(entries().size(), 2u);
+  EXPECT_EQ(entries({{"slice", "a"}}).size(), 1u);
+  EXPECT_EQ(entries({{"slice", "never"}}).size(), 0u);
+  EXPECT_EQ(entries({{"uid", ::geteuid() + 1}}).size(), 0u);
+  EXPECT_EQ(entries({{"gpu", kUuid}}).size(), 2u);
+  EXPECT_EQ(entries({{"gpu", "GPU-other"}}).size(), 0u);
+  EXPECT_EQ(entries({{"until", 1000}}).size(), 0u);
+  EXPECT_EQ(entries({{"since", 1000}, {"until", 253'402'300'800}}).size(), 2u);
+  EXPECT_EQ(call("GetUsage", {{"since", -1}}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(call("GetUsage", {{"sinse", 1}}).error, "io.gpuctl.InvalidValue");
+}
+
+TEST_F(Usage, SaysWhyItCannotTell) {
+  stop();
+  start({});
+  EXPECT_EQ(call("GetUsage").error, "io.gpuctl.Unavailable");
+  stop();
+  std::filesystem::create_directory(directory_ + "/usage.db");
+  start({.usage = directory_ + "/usage.db"});
+  const auto reply = call("GetUsage");
+  EXPECT_EQ(reply.error, "io.gpuctl.Unavailable");
+  EXPECT_NE(reply.parameters.at("reason").as_string().find("usage.db"), std::string_view::npos);
+  EXPECT_EQ(call("ListSlices").error, "");
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon::usage_test

@@ -1,0 +1,73 @@
+// What programs use of GPUs, for the accounts.
+#include <algorithm>
+#include <utility>
+
+#include "gpuctld/scheduler/scheduler.h"
+
+namespace gpuctl::daemon {
+
+namespace {
+
+/// Where nothing is in force the page's demand is what was launched lately, and goes on for a while: a burst must go on
+/// too.
+bool works(const Client& client, std::size_t index) {
+  const Client::Slot& slot = client.slots()[index];
+  if (slot.demand == 0 || client.stands_in) return false;
+  return slot.terms.mode != ipc::Mode::free || client.in_burst(index);
+}
+
+/// The SMs that it has: those that it may have, as far as it can fill them. Workers say how many they hold, which is
+/// none while they wait for SMs that others have not left. Towards the end of a kernel they can fill fewer and still
+/// hold them. Where nothing divides the SMs a program has what it can fill.
+std::uint32_t has(const Client::Slot& slot, std::uint32_t device_sms) {
+  const bool divided = slot.terms.mode != ipc::Mode::free;
+  const std::uint32_t may_have = slot.most_of(divided ? std::max(slot.written, slot.terms.common_sms) : device_sms);
+  if (slot.demand == 0) return may_have;
+  const std::uint32_t fills = std::min(may_have, slot.demand);
+  if (!divided || slot.outstanding == 0) return fills;
+  return slot.holding == 0 ? 0 : std::max(slot.holding, fills);
+}
+
+}  // namespace
+
+/// Programs that are at work on the same SMs at once share what there is.
+void Scheduler::meter_work(std::uint64_t now_ns) {
+  sms_used_.assign(devices_.size(), 0);
+  const auto each_slot = [&](auto visit) {
+    for (Client& client : clients_)
+      for (std::size_t i = 0; i < client.slots().size(); ++i)
+        if (client.slots()[i].device >= 0) visit(client, i, static_cast<std::size_t>(client.slots()[i].device));
+  };
+  each_slot([&](const Client& client, std::size_t i, std::size_t device) {
+    if (works(client, i)) sms_used_[device] += has(client.slots()[i], sms_[device]);
+  });
+  each_slot([&](Client& client, std::size_t i, std::size_t device) {
+    Client::Slot& slot = client.slots()[i];
+    const std::uint32_t sms = has(slot, sms_[device]);
+    const bool at_work = works(client, i);
+    const double share = at_work ? std::min(1.0, sms_[device] / std::max(sms_used_[device], 1.0)) : 1.0;
+    slot.meter.look(client.counted(i),
+                    {.works = at_work,
+                     .waits = at_work && sms < slot.demand,
+                     .sms = sms * share,
+                     .memory = client.memory(i, devices_[device].memory_bytes)},
+                    now_ns);
+  });
+}
+
+/// What the client used until now is its slice's.
+void Scheduler::collect(Client& client) {
+  for (Client::Slot& slot : client.slots()) {
+    if (slot.device < 0) continue;
+    if (const Amounts used = slot.meter.take(); used != Amounts{})
+      accounts_[{client.slice(), client.identity().uid, devices_[static_cast<std::size_t>(slot.device)].uuid}] += used;
+  }
+}
+
+Accounts Scheduler::take_accounts(std::uint64_t now_ns) {
+  meter_work(now_ns);
+  for (Client& client : clients_) collect(client);
+  return std::exchange(accounts_, {});
+}
+
+}  // namespace gpuctl::daemon
