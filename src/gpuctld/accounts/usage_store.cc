@@ -97,7 +97,7 @@ StoreResult<void> UsageStore::run(const char* statements) {
   return {};
 }
 
-StoreResult<UsageStore> UsageStore::open(const std::string& file) {
+StoreResult<UsageStore> UsageStore::open(const std::string& file, std::int64_t most_bytes) {
   {
     // SQLite would make it readable for others. Closed before SQLite opens it: its locks would go with this one.
     const ipc::UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -113,7 +113,7 @@ StoreResult<UsageStore> UsageStore::open(const std::string& file) {
   const auto page = store.one("PRAGMA page_size", {});
   if (!page) return page.error();
   if (auto bounded =
-          store.run(("PRAGMA max_page_count = " + std::to_string(kMostBytes / page->value_or(4096))).c_str());
+          store.run(("PRAGMA max_page_count = " + std::to_string(most_bytes / page->value_or(4096))).c_str());
       !bounded)
     return bounded.error();
   return store;
@@ -209,25 +209,27 @@ StoreResult<std::optional<std::int64_t>> UsageStore::one(const std::string& text
 }
 
 StoreResult<void> UsageStore::tidy(std::int64_t time_s, std::int64_t most_of_user) {
+  if (auto erased = with("DELETE FROM used WHERE start < ?1", {time_s - kSpans.back().kept_s}); !erased) return erased;
   for (std::size_t i = 0; i + 1 < kSpans.size(); ++i) {
     const Span& to = kSpans[i + 1];
     const std::int64_t before = (time_s - kSpans[i].kept_s) / to.seconds * to.seconds;
     if (auto moved = move_up(kSpans[i], to, before); !moved) return moved;
   }
-  if (auto erased = with("DELETE FROM used WHERE start < ?1", {time_s - kSpans.back().kept_s}); !erased) return erased;
   return bound_users(most_of_user);
 }
 
-/// The rows that `from` names become part of those that `as` says, which are others.
+/// The rows that `from` names become part of those that `as` says. They are deleted before these are added to, for a
+/// file that may not grow.
 StoreResult<void> UsageStore::add_up(const std::string& as, const std::string& from,
                                      std::initializer_list<std::int64_t> bound) {
   return at_once([&]() -> StoreResult<void> {
     const std::string rows = " FROM used WHERE " + from;
-    if (auto added = with(
-            "INSERT INTO used SELECT " + as + ", " + kSums + rows + " GROUP BY 1, 2, 3, 4, 5" + kOnConflict, bound);
-        !added)
-      return added;
-    return with("DELETE" + rows, bound);
+    for (const std::string& text :
+         {"CREATE TEMP TABLE sums AS SELECT " + as + ", " + kSums + rows + " GROUP BY 1, 2, 3, 4, 5", "DELETE" + rows,
+          std::string("INSERT INTO used SELECT * FROM temp.sums WHERE 1") + kOnConflict,
+          std::string("DROP TABLE temp.sums")})
+      if (auto done = with(text, bound); !done) return done;
+    return {};
   });
 }
 

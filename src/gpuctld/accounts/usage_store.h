@@ -54,10 +54,10 @@ class UsageStore {
   /// In one answer: a megabyte at most.
   static constexpr std::size_t kMostSums = 4096;
   /// The file grows no further, whoever uses what.
-  static constexpr std::int64_t kMostBytes = 1ll << 30;
+  static constexpr std::int64_t kMostBytes = 256ll << 20;
 
   /// Makes the file if there is none.
-  static StoreResult<UsageStore> open(const std::string& file);
+  static StoreResult<UsageStore> open(const std::string& file, std::int64_t most_bytes = kMostBytes);
 
   /// Adds these to the sums of that time: all, or none where that fails.
   StoreResult<void> add(const Accounts& accounts, std::int64_t time_s);

@@ -111,7 +111,9 @@ TEST_F(Store, CountsTheOldestSlicesOfAUserTogetherWhereThereAreTooMany) {
     const std::int64_t then = kNoon + 600 * i;
     ASSERT_TRUE(store.add(used("s" + std::to_string(i), 1, 5), then));
     ASSERT_TRUE(store.add(used("t" + std::to_string(i), 1, 5, "GPU-1"), then));
-    if (i % 4 == 0) EXPECT_TRUE(store.add(used("other" + std::to_string(i), 1, 6), then));
+    if (i % 4 == 0) {
+      ASSERT_TRUE(store.add(used("other" + std::to_string(i), 1, 6), then));
+    }
   }
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(store.tidy(kNoon + 40 * 600, 20));
@@ -137,6 +139,31 @@ TEST_F(Store, TellsOfThoseWithTheMostSmTime) {
   EXPECT_EQ(sums->left_out, 93);
   EXPECT_EQ(sums->accounts.size(), 7u);
   for (const auto& [key, its] : sums->accounts) EXPECT_GE(its.sm_s, 93);
+}
+
+TEST_F(Store, GrowsNoFurtherThanItMayAndGoesOnWhenThereIsRoomAgain) {
+  constexpr std::int64_t kMost = 100'000;
+  auto store = UsageStore::open(file_, kMost);
+  ASSERT_TRUE(store);
+  const auto fill = [&](std::int64_t then) {
+    int added = 0;
+    for (; added < 3000; ++added)
+      if (const auto done = store->add(used("s" + std::to_string(added), 1), then + 600 * (added % 6)); !done) {
+        EXPECT_FALSE(done.error().damaged) << done.error().message;
+        return added;
+      }
+    return added;
+  };
+  const int first = fill(kNoon);
+  EXPECT_LT(first, 3000);
+  EXPECT_EQ(sm_s(*store), first) << "what is there can be told";
+  std::int64_t later = kNoon + 8 * UsageStore::kDay;
+  ASSERT_TRUE(store->tidy(later)) << "what is moved takes no more room";
+  EXPECT_EQ(sm_s(*store), first);
+  later += 1000 * UsageStore::kDay;
+  ASSERT_TRUE(store->tidy(later));
+  EXPECT_GT(fill(later), first / 2);
+  EXPECT_LE(std::filesystem::file_size(file_), static_cast<std::uintmax_t>(kMost));
 }
 
 TEST_F(Store, SaysWhetherAFileIsDamagedOrCannotBeUsedNow) {
