@@ -29,6 +29,7 @@ PAGE_BYTES = 32768
 GRANT, USAGE = 64 // 4, (64 + 64 * 16) // 4
 CAPSM, EPOCH, DECIDED_NS = GRANT, GRANT + 4, (GRANT + 6) // 2
 DEMAND, HOLDING, APPLIED_EPOCH, OUTSTANDING = USAGE, USAGE + 1, USAGE + 2, USAGE + 3
+MEMORY = USAGE // 2 + 30
 SMS = 64  # the most that the software GPU has
 SLICES = 20
 TIMED = 16  # clients that have something to run while grants are timed
@@ -60,6 +61,7 @@ class Client:
         os.close(page)
         self.connection.fds.clear()
         self.words, self.longs = view.cast("I"), view.cast("Q")
+        self.longs[MEMORY] = 1 << 28
 
     def work(self, sms):
         """Has so much to run, and follows its grant."""
@@ -75,9 +77,10 @@ class Client:
 
 
 def cpu_times(pid):
-    """Nanoseconds for which a process of one thread has run, and was ready to run and had no CPU."""
+    """Nanoseconds for which a process has run, and its first thread was ready to run and had no CPU."""
+    threads = [path.read_text().split() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
-        return [int(number) for number in file.read().split()[:2]]
+        return sum(int(ran) for ran, *_ in threads), int(file.read().split()[1])
 
 
 class Daemon:

@@ -130,7 +130,7 @@ Action declare_usage(Arguments& arguments) {
   arguments.add("--until", options->until, "Until then, likewise; otherwise until now");
   arguments.add("--slice", options->slice, "Only of this slice, which may be gone, and of those below it");
   arguments.add("--user", options->user, "Only of this user's programs, by name or number");
-  arguments.add("--gpu", options->gpu, "Only of this GPU, by index or UUID");
+  arguments.add("--gpu", options->gpu, "Only of this GPU, by its index, or by the name that --json gives it");
 
   return [options](Context& context) -> Outcome<int> {
     Outcome<boost::json::object> parameters = parameters_of(*options);

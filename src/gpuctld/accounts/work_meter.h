@@ -32,7 +32,13 @@ class WorkMeter {
     std::uint64_t memory = 0;  ///< bytes that it holds
   };
   static constexpr std::chrono::nanoseconds kLong = std::chrono::seconds{10};
+  static constexpr std::chrono::nanoseconds kIdle = std::chrono::milliseconds{200};
 
+  /// Whether it is to be looked at though it has no work: it had, or that was not done for long. So who is idle costs
+  /// next to nothing.
+  bool due(std::uint64_t now_ns) const {
+    return looked_ns_ == 0 || seen_.works || now_ns >= looked_ns_ + static_cast<std::uint64_t>(kIdle.count());
+  }
   void look(const Counted& counted, const Seen& seen, std::uint64_t now_ns);
   /// The program is gone: a burst that went on counts as far as it was seen.
   void end(bool in_burst);

@@ -77,6 +77,16 @@ TEST(WorkMeter, CountsOfABurstThatBeganBeforeTheDaemonNoMoreThanSinceThen) {
   EXPECT_NEAR(program.meter.used().work_s, 2, 1e-9);
 }
 
+TEST(WorkMeter, IsDueAtOnceAfterWorkAndLaterAfterNone) {
+  WorkMeter meter;
+  EXPECT_TRUE(meter.due(1)) << "nobody has looked yet";
+  meter.look({}, {.works = true}, 1 * kS);
+  EXPECT_TRUE(meter.due(1 * kS + kMs));
+  meter.look({}, {}, 1 * kS + kMs);
+  EXPECT_FALSE(meter.due(1 * kS + 200 * kMs));
+  EXPECT_TRUE(meter.due(1 * kS + 201 * kMs));
+}
+
 TEST(WorkMeter, CountsMemoryByTheTimeThatItIsHeld) {
   WorkMeter meter;
   meter.look({}, {.memory = 1 << 20}, 1 * kS);

@@ -121,6 +121,7 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   if (knowledge_.wants_names(client.identity().uid)) take_names(client);
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
+  meter_work(now_ns, true);
   for (std::size_t i = 0; i < client.slots().size(); ++i) client.slots()[i].meter.end(client.in_burst(i));
   collect(client);
   const auto found =
@@ -137,6 +138,7 @@ void Scheduler::move(const std::vector<Client*>& clients, const std::string& sli
   learn(now_ns);
   read_usage(now_ns);
   for (Client* client : clients) read_latencies(*client, now_ns, true);
+  meter_work(now_ns, true);
   mark_active(now_ns);
   for (Client* client : clients) {
     for (auto& queues : queues_)
@@ -232,7 +234,7 @@ bool Scheduler::read_usage(std::uint64_t now_ns) {
     changed |= client.read_usage(sms_, now_ns);
     read_latencies(client, now_ns, false);
   }
-  meter_work(now_ns);
+  meter_work(now_ns, false);
   return changed;
 }
 

@@ -318,7 +318,7 @@ class Scheduler {
   void write(std::uint64_t now_ns);
   void commit(bool more, std::uint64_t now_ns);
   void note_pressure(std::uint64_t now_ns);
-  void meter_work(std::uint64_t now_ns);
+  void meter_work(std::uint64_t now_ns, bool all);
   void collect(Client& client);
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);

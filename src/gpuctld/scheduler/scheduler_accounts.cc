@@ -30,8 +30,9 @@ std::uint32_t has(const Client::Slot& slot, std::uint32_t device_sms) {
 
 }  // namespace
 
-/// Programs that are at work on the same SMs at once share what there is.
-void Scheduler::meter_work(std::uint64_t now_ns) {
+/// Programs that are at work on the same SMs at once share what there is. `all`: idle ones are looked at too, whenever
+/// that was done last.
+void Scheduler::meter_work(std::uint64_t now_ns, bool all) {
   sms_used_.assign(devices_.size(), 0);
   const auto each_slot = [&](auto visit) {
     for (Client& client : clients_)
@@ -43,8 +44,9 @@ void Scheduler::meter_work(std::uint64_t now_ns) {
   });
   each_slot([&](Client& client, std::size_t i, std::size_t device) {
     Client::Slot& slot = client.slots()[i];
-    const std::uint32_t sms = has(slot, sms_[device]);
     const bool at_work = works(client, i);
+    if (!all && !at_work && !slot.meter.due(now_ns)) return;
+    const std::uint32_t sms = has(slot, sms_[device]);
     const double share = at_work ? std::min(1.0, sms_[device] / std::max(sms_used_[device], 1.0)) : 1.0;
     slot.meter.look(client.counted(i),
                     {.works = at_work,
@@ -55,7 +57,7 @@ void Scheduler::meter_work(std::uint64_t now_ns) {
   });
 }
 
-/// What the client used until now is its slice's.
+/// What the client used until the latest look is its slice's.
 void Scheduler::collect(Client& client) {
   for (Client::Slot& slot : client.slots()) {
     if (slot.device < 0) continue;
@@ -65,7 +67,7 @@ void Scheduler::collect(Client& client) {
 }
 
 Accounts Scheduler::take_accounts(std::uint64_t now_ns) {
-  meter_work(now_ns);
+  meter_work(now_ns, true);
   for (Client& client : clients_) collect(client);
   return std::exchange(accounts_, {});
 }
