@@ -18,11 +18,6 @@ struct UsageOptions {
   std::string since, until, slice, user, gpu;
 };
 
-struct Used {
-  std::vector<ipc::UsageEntry> entries;
-  std::int64_t left_out = 0;
-};
-
 /// "0 s", "1.5 ms", "2 h 5 min"
 std::string time_text(double seconds) {
   constexpr double kLong = 600;
@@ -49,7 +44,7 @@ std::vector<std::string> row_of(const std::string& slice, const std::string& use
           count_text(used.evictions)};
 }
 
-void print(std::ostream& out, const Used& used) {
+void print(std::ostream& out, const std::vector<ipc::UsageEntry>& entries) {
   using enum Table::Align;
   Table table({{"SLICE", left},
                {"USER", left},
@@ -62,7 +57,7 @@ void print(std::ostream& out, const Used& used) {
                {"BURSTS", right},
                {"EVICTIONS", right, 0, 0, true}});
   ipc::UsageEntry total;
-  for (const ipc::UsageEntry& entry : used.entries) {
+  for (const ipc::UsageEntry& entry : entries) {
     table.add_row(row_of(printable(entry.slice), user_name(entry.uid),
                          entry.device ? std::to_string(*entry.device) : printable(entry.gpu), entry));
     total.sm_seconds += entry.sm_seconds;
@@ -73,12 +68,10 @@ void print(std::ostream& out, const Used& used) {
     total.bursts += entry.bursts;
     total.evictions += entry.evictions;
   }
-  if (used.entries.size() > 1) table.add_row(row_of("total", "", "", total));
+  if (entries.size() > 1) table.add_row(row_of("total", "", "", total));
   if (table.empty()) out << "nothing was used\n";
   if (!table.empty())
     for (const std::string& line : table.lines()) out << line << '\n';
-  if (used.left_out > 0)
-    out << "without the " << used.left_out << " entries with the least SM time; ask for a slice or a user\n";
 }
 
 Outcome<void> put_instant(boost::json::object& parameters, const char* name, const std::string& text) {
@@ -144,11 +137,8 @@ Action declare_usage(Arguments& arguments) {
     }
     const auto reply = daemon->call("GetUsage", std::move(*parameters));
     if (!reply) return reply.error();
-    const auto used = decode_reply(*reply, [](ipc::Fields& fields) {
-      Used used{ipc::read_list<ipc::UsageEntry>(fields, "entries"), 0};
-      used.left_out = fields.integer("left_out", 0);
-      return used;
-    });
+    const auto used =
+        decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::UsageEntry>(fields, "entries"); });
     if (!used) return used.error();
     if (context.json)
       print_json(context, *reply);

@@ -59,7 +59,7 @@ struct UsageKeeper::Desk : std::enable_shared_from_this<Desk> {
     if (context == nullptr) return lines.push_back(std::move(line));
     boost::asio::post(*context, [desk = shared_from_this(), line = std::move(line)] { desk->log(line); });
   }
-  void answer(Answered answered, Result<UsageSums> sums) {
+  void answer(Answered answered, Result<Accounts> sums) {
     const std::lock_guard lock(mutex);
     if (context == nullptr) return;
     boost::asio::post(*context, [desk = shared_from_this(), answered = std::move(answered), sums = std::move(sums)] {

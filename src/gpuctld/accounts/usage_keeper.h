@@ -20,7 +20,7 @@ namespace gpuctl::daemon {
 class UsageKeeper {
  public:
   using Log = std::function<void(const std::string&)>;
-  using Answered = std::function<void(Result<UsageSums>)>;
+  using Answered = std::function<void(Result<Accounts>)>;
   /// What is newer is lost when the daemon is killed.
   static constexpr std::chrono::seconds kPeriod{10};
   /// The end of the daemon waits so long for the disk.

@@ -29,14 +29,14 @@ class Keeper : public testing::Test {
   static Accounts used(double sm_s) { return {{{"a", 0, "GPU-0"}, {.sm_s = sm_s}}}; }
   /// The sum of all; none: that cannot be told.
   std::optional<double> ask(UsageKeeper& keeper) {
-    std::optional<Result<UsageSums>> sums;
-    keeper.ask({}, [&](Result<UsageSums> answer) { sums = std::move(answer); });
+    std::optional<Result<Accounts>> sums;
+    keeper.ask({}, [&](Result<Accounts> answer) { sums = std::move(answer); });
     context_.restart();
     const auto work = boost::asio::make_work_guard(context_);
     while (!sums) context_.run_one();
     if (!*sums) return std::nullopt;
     double all = 0;
-    for (const auto& [key, its] : (*sums)->accounts) all += its.sm_s;
+    for (const auto& [key, its] : **sums) all += its.sm_s;
     return all;
   }
 

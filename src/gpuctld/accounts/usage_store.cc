@@ -69,15 +69,18 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// Leaves those with the most SM time. How many are gone?
-std::int64_t keep_most(Accounts& accounts, std::size_t most) {
-  if (accounts.size() <= most) return 0;
+/// Leaves those with the most SM time; what the others used becomes part of `others`.
+void keep_most(Accounts& accounts, std::size_t most, Accounts& others) {
+  if (accounts.size() <= most) return;
   const std::size_t gone = accounts.size() - most;
   std::vector<std::pair<double, AccountKey>> by_time;
   for (const auto& [key, used] : accounts) by_time.emplace_back(used.sm_s, key);
   std::ranges::nth_element(by_time, by_time.begin() + static_cast<std::ptrdiff_t>(gone));
-  for (std::size_t i = 0; i < gone; ++i) accounts.erase(by_time[i].second);
-  return static_cast<std::int64_t>(gone);
+  for (std::size_t i = 0; i < gone; ++i) {
+    const auto found = accounts.find(by_time[i].second);
+    others[{UsageStore::kOthers, found->first.uid, found->first.gpu}] += found->second;
+    accounts.erase(found);
+  }
 }
 
 }  // namespace
@@ -156,7 +159,7 @@ StoreResult<void> UsageStore::add(const Accounts& accounts, std::int64_t time_s)
   });
 }
 
-StoreResult<UsageSums> UsageStore::sums(const UsageQuestion& question, std::size_t most) {
+StoreResult<Accounts> UsageStore::sums(const UsageQuestion& question, std::size_t most) {
   std::string text = std::string("SELECT uid, slice, gpu, ") + kSums + " FROM used WHERE 1";
   if (question.since) text += " AND start + span > ?1";
   if (question.until) text += " AND start < ?2";
@@ -172,10 +175,10 @@ StoreResult<UsageSums> UsageStore::sums(const UsageQuestion& question, std::size
   if (question.slice) select.bind(3, *question.slice);
   if (question.uid) select.bind(4, std::int64_t{*question.uid});
   if (question.gpu) select.bind(5, *question.gpu);
-  UsageSums sums;
+  Accounts sums, others;
   int row = select.step();
   for (; row == SQLITE_ROW; row = select.step()) {
-    sums.accounts[{select.text(1), static_cast<std::uint32_t>(select.integer(0)), select.text(2)}] = {
+    sums[{select.text(1), static_cast<std::uint32_t>(select.integer(0)), select.text(2)}] = {
         .sm_s = select.number(3),
         .work_s = select.number(4),
         .waited_s = select.number(5),
@@ -183,10 +186,11 @@ StoreResult<UsageSums> UsageStore::sums(const UsageQuestion& question, std::size
         .launches = select.integer(7),
         .bursts = select.integer(8),
         .evictions = select.integer(9)};
-    if (sums.accounts.size() >= 2 * most) sums.left_out += keep_most(sums.accounts, most);
+    if (sums.size() >= 2 * most) keep_most(sums, most, others);
   }
   if (row != SQLITE_DONE) return problem();
-  sums.left_out += keep_most(sums.accounts, most);
+  keep_most(sums, most, others);
+  for (const auto& [key, used] : others) sums[key] += used;
   return sums;
 }
 

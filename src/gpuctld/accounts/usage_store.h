@@ -24,11 +24,6 @@ struct UsageQuestion {
   std::optional<std::string> gpu;  ///< UUID
 };
 
-struct UsageSums {
-  Accounts accounts;
-  std::int64_t left_out = 0;  ///< entries with the least SM time, because there are more than UsageStore::kMostSums
-};
-
 /// Why the store does not do what it was asked.
 struct StoreError {
   std::string message;
@@ -51,8 +46,8 @@ class UsageStore {
   /// So nobody fills the disk with the names of slices.
   static constexpr std::int64_t kMostOfUser = 100'000;
   static constexpr const char* kOthers = "(others)";
-  /// In one answer: a megabyte at most.
-  static constexpr std::size_t kMostSums = 4096;
+  /// In one answer, beside a user's others: to write them takes the daemon some milliseconds.
+  static constexpr std::size_t kMostSums = 1024;
   /// The file grows no further, whoever uses what.
   static constexpr std::int64_t kMostBytes = 256ll << 20;
 
@@ -64,7 +59,8 @@ class UsageStore {
   /// Moves what is old to longer spans, deletes what is too old, and adds up what is too much.
   StoreResult<void> tidy(std::int64_t time_s, std::int64_t most_of_user = kMostOfUser);
   /// A span counts whole if a part of it is asked for.
-  StoreResult<UsageSums> sums(const UsageQuestion& question, std::size_t most = kMostSums);
+  /// Of more than `most` those with the least SM time count together, as kOthers of their user and GPU.
+  StoreResult<Accounts> sums(const UsageQuestion& question, std::size_t most = kMostSums);
 
  private:
   struct Close {

@@ -39,7 +39,7 @@ void UsageWriter::add(const Unwritten& more, std::int64_t time_s) {
   if (std::abs(time_s - tidied_s_) >= kTidyEveryS) tidy(time_s);  // clocks are set back too
 }
 
-Result<UsageSums> UsageWriter::sums(const UsageQuestion& question) {
+Result<Accounts> UsageWriter::sums(const UsageQuestion& question) {
   if (!write()) return fail(problem_);
   auto sums = on_store([&](UsageStore& store) { return store.sums(question); });
   if (!sums) return fail(sums.error().message);

@@ -41,7 +41,7 @@ class UsageWriter {
   UsageWriter(std::string file, Tell tell) : file_(std::move(file)), tell_(std::move(tell)) {}
 
   void add(const Unwritten& more, std::int64_t time_s);
-  Result<UsageSums> sums(const UsageQuestion& question);
+  Result<Accounts> sums(const UsageQuestion& question);
 
  private:
   bool write();

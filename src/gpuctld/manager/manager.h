@@ -110,7 +110,7 @@ class Manager {
   void keep_usage();
   void keep_usage_later();
   Answer get_usage(Session& session, ipc::Fields& fields);
-  Answer tell_usage(const Result<UsageSums>& sums) const;
+  Answer tell_usage(const Result<Accounts>& sums) const;
 
   // manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);

@@ -54,7 +54,7 @@ Answer Manager::get_usage(Session& session, ipc::Fields& fields) {
   // Nor what is in the asker's own slice: one that others had before may have had the same name.
   if (question.uid != asker && !budgets_.exempt(asker)) return refuse_own("PermissionDenied", {{"path", "/"}});
   keep_usage();
-  usage_.ask(std::move(question), [this, session = session.weak_from_this()](const Result<UsageSums>& sums) {
+  usage_.ask(std::move(question), [this, session = session.weak_from_this()](const Result<Accounts>& sums) {
     if (const auto waiting = session.lock()) waiting->finish(tell_usage(sums));
   });
   Answer answer = success();
@@ -62,10 +62,10 @@ Answer Manager::get_usage(Session& session, ipc::Fields& fields) {
   return answer;
 }
 
-Answer Manager::tell_usage(const Result<UsageSums>& sums) const {
+Answer Manager::tell_usage(const Result<Accounts>& sums) const {
   if (!sums) return refuse_own("Unavailable", {{"reason", ipc::to_utf8(sums.error().message)}});
   std::vector<ipc::UsageEntry> entries;
-  for (const auto& [key, used] : sums->accounts) {
+  for (const auto& [key, used] : *sums) {
     entries.push_back({.slice = key.slice,
                        .uid = key.uid,
                        .gpu = key.gpu,
@@ -79,7 +79,7 @@ Answer Manager::tell_usage(const Result<UsageSums>& sums) const {
     const auto gpu = std::ranges::find(scheduler_.devices(), key.gpu, &Gpu::uuid);
     if (gpu != scheduler_.devices().end()) entries.back().device = gpu->index;
   }
-  return success({{"entries", ipc::to_json(entries)}, {"left_out", sums->left_out}});
+  return success({{"entries", ipc::to_json(entries)}});
 }
 
 }  // namespace gpuctl::daemon
