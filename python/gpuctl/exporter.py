@@ -8,12 +8,14 @@ Each scrape asks gpuctld once. docs/metrics.md has the names; a test compares it
 from __future__ import annotations
 
 import argparse
+import http.server
+import socket
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, MetricsHandler
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -195,6 +197,16 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "0.0.0.0", int(port)
 
 
+def _server(host: str, port: int, registry: CollectorRegistry) -> http.server.ThreadingHTTPServer:
+    """Not start_http_server: that of Debian 12 does not say where it listens, and cannot be waited for."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+
+    class Server(http.server.ThreadingHTTPServer):
+        address_family = family
+
+    return Server((str(address[0]), int(address[1])), MetricsHandler.factory(registry))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="gpuctl-exporter", description="Metrics of gpuctl for Prometheus.")
     parser.add_argument(
@@ -210,13 +222,13 @@ def main() -> int:
     registry.register(GpuctlCollector(options.socket))
     host, port = options.listen
     try:
-        server, thread = start_http_server(port, addr=host, registry=registry)
+        server = _server(host, port, registry)
     except OSError as error:
         print(f"gpuctl-exporter: cannot listen at {host}:{port}: {error.strerror or error}", file=sys.stderr)
         return 1
     shown = f"[{host}]" if ":" in host else host
     print(f"http://{shown}:{server.server_port}/metrics", flush=True)
-    thread.join()
+    server.serve_forever()
     return 0
 
 
