@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes Debian packages, for Debian 12 and later, and a tarball for other systems:
+# Makes Debian packages, for Debian 12 and later, a tarball for other systems, and a wheel of the Python package:
 #   scripts/package.sh [--out DIR] [--suite NAME] [--test]
 # DIR: where they are left (default: build-package/out). --suite: build in a clean root of that suite of Debian instead
 # of here; packages that Debian 12 built are meant for later ones too. --test: then install, start, use, upgrade and
-# purge them in clean roots (tests/package). The version is that of meson.build.
+# purge them in clean roots (tests/package), with --suite in one of that suite. The version is that of meson.build.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
@@ -58,24 +58,31 @@ gpuctl ($version) unstable; urgency=medium
 CHANGELOG
 }
 
-# in_root COMMAND...: in a clean root of the suite, which is kept for the next time.
-in_root() {
+# make_root: a clean root of the suite, which is kept for the next time.
+make_root() {
   local base=$place/root wanted
-  if [[ ! -d $base ]]; then
-    say "making a root of $suite"
-    wanted=$(IFS=,; echo "debhelper,${packages[*]}")
-    [[ $suite == bookworm ]] || wanted=${wanted/libboost1.81-dev/libboost-dev}
-    mmdebstrap --quiet --variant=buildd --include="$wanted" "$suite" "$base.new" || fail "no root of $suite"
-    mv "$base.new" "$base"
-  fi
-  # At the same places as here.
-  systemd-nspawn --quiet --register=no --keep-unit --directory="$base" --bind="$place" --bind-ro="$toolkit" \
+  [[ ! -d $base ]] || return 0
+  say "making a root of $suite"
+  mkdir -p "$place"
+  wanted=$(IFS=,; echo "debhelper,dh-python,libslurm-dev,${packages[*]}")
+  [[ $suite == bookworm ]] || wanted=${wanted/libboost1.81-dev/libboost-dev}
+  rm -rf "$base.new"
+  mmdebstrap --quiet --variant=buildd --include="$wanted" "$suite" "$base.new" >&2 || fail "no root of $suite"
+  mv "$base.new" "$base"
+}
+
+# in_root COMMAND...: at the same places as here.
+in_root() {
+  systemd-nspawn --quiet --register=no --keep-unit --directory="$place/root" --bind="$place" --bind-ro="$toolkit" \
     --chdir="$staged" --setenv=OBJECTS="$OBJECTS" --setenv=TOOLKIT="$TOOLKIT" "$@" </dev/null
 }
 
 build() {
   local how=()
-  [[ -z $suite ]] || how=(in_root)
+  if [[ -n $suite ]]; then
+    make_root
+    how=(in_root)
+  fi
   say "building packages of version $version"
   stage
   rm -f "$place"/*.deb "$place"/*.changes "$place"/*.buildinfo
@@ -98,8 +105,16 @@ make_tarball() {
   tar -C "$tree" --sort=name --owner=0 --group=0 --mtime="@$moment" -czf "$out/$name.tar.gz" "$name"
 }
 
+# make_wheel: of the staged sources, beside which pip writes, by Debian's Python, whose packages are installed for it.
+# It has no compiled part.
+make_wheel() {
+  rm -f "$out"/*.whl
+  SOURCE_DATE_EPOCH=$moment /usr/bin/python3 -m pip wheel --quiet --disable-pip-version-check --no-index \
+    --no-deps --no-build-isolation --wheel-dir "$out" "$staged/python" >&2
+}
+
 bootstrap
-wanted=(dpkg-dev debhelper lintian file)
+wanted=(dpkg-dev debhelper dh-python lintian file python3-pip python3-setuptools python3-wheel)
 if [[ -n $suite ]] || $tested; then
   ((EUID == 0)) || fail "clean roots need root"
   wanted+=(mmdebstrap systemd-container)
@@ -108,6 +123,10 @@ install_packages "${wanted[@]}"
 export OBJECTS=$place/objects TOOLKIT=$toolkit
 build
 make_tarball
+make_wheel
 lintian --fail-on error,warning "$place"/*.changes >&2 || fail "lintian complains"
-du -h "$out"/*.deb "$out"/*.tar.gz
-if $tested; then GPUCTL_PACKAGES=$out python3 "$root/tests/package/package_test.py"; fi
+du -h "$out"/*.deb "$out"/*.tar.gz "$out"/*.whl
+if $tested; then
+  [[ -z $suite ]] || export GPUCTL_SUITES=$suite
+  GPUCTL_PACKAGES=$out python3 "$root/tests/package/package_test.py"
+fi

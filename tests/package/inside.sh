@@ -3,7 +3,7 @@
 set -Eeuo pipefail
 phase=$(</results/phase)
 exec >"/results/$phase.output" 2>&1 </dev/null
-trap 'echo "inside.sh:$LINENO: failed: $BASH_COMMAND"; systemctl status --no-pager --full --lines=20 "gpuctld*" || true' ERR
+trap 'echo "inside.sh:$LINENO: failed: $BASH_COMMAND"; systemctl status --no-pager --full --lines=20 "gpuctl*" || true' ERR
 nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
 export PATH=/usr/sbin:/usr/bin HOME=/root DEBIAN_FRONTEND=noninteractive
 
@@ -19,10 +19,30 @@ until_true() {
   done
   fail "$what"
 }
+fetch() { python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' "$1"; }
+serves() { fetch http://127.0.0.1:9836/metrics | found "$1"; }
 # Not grep -q, whose end may end who writes to it.
 found() { grep -- "$1" >/dev/null; }
 lists() { gpuctl list | found "$1"; }
 shows_program() { gpuctl show batch --json | found '"pid":'; }
+
+# interface: it is asked by systemd's own program for Varlink, from Debian 13 on.
+interface() {
+  local at=/run/gpuctld/io.gpuctl
+  if ! command -v varlinkctl >/dev/null; then
+    say "there is no varlinkctl"
+    [[ $(. /etc/os-release && echo "$VERSION_ID") == 12 ]]
+    return
+  fi
+  say "ask by varlinkctl"
+  varlinkctl info $at | found io.gpuctl
+  varlinkctl introspect $at io.gpuctl >/tmp/interface
+  varlinkctl validate-idl /tmp/interface >/dev/null
+  found "^method ListSlices" </tmp/interface
+  varlinkctl call $at io.gpuctl.GetSlice '{"path":"batch"}' | found '"max" *: *5'
+  if varlinkctl call $at io.gpuctl.GetSlice '{"path":"none"}' 2>/tmp/refused; then fail "no error for a slice that is not"; fi
+  found io.gpuctl.NoSuchSlice </tmp/refused
+}
 
 first() {
   say "install"
@@ -35,6 +55,7 @@ first() {
   for page in "${man_pages[@]}"; do
     dpkg -L gpuctl gpuctld gpuctl-softgpu | found "/$page\(.gz\)\?$" || fail "no page $page"
   done
+  bash -c '. /usr/share/bash-completion/completions/gpuctl; complete -p gpuctl'
 
   say "use"
   printf '[daemon]\nsoftware_gpu = true\n' >/etc/gpuctl.toml.d/software.toml
@@ -48,6 +69,22 @@ first() {
   # shellcheck disable=SC2046  # words
   cc slice.c -o slice $(pkg-config --cflags --libs gpuslice)
   gpuctl run --slice batch ./slice | grep "interface [0-9]*, slice "
+  python3 -c 'import gpuctl; print(gpuctl.connect().slice("batch"))' | grep "max=5"
+  systemctl start gpuctl-exporter.service
+  until_true "no metrics of the slice" serves '^gpuctl_slice_max_sms{.*slice="batch".* 5'
+  interface
+
+  say "a service whose unit names its slice"
+  mkdir -p /etc/systemd/system/train.service.d
+  printf '[Service]\nExecStart=gpuslice-bench run work --seconds 400\n' >/etc/systemd/system/train.service
+  cp /usr/share/doc/gpuctl/examples/service.conf /etc/systemd/system/train.service.d
+  # The software GPU takes the place of NVIDIA's driver.
+  printf '[Service]\nEnvironment=LD_LIBRARY_PATH=%s\n' /usr/lib/x86_64-linux-gnu/gpuctl/softgpu \
+    >/etc/systemd/system/train.service.d/software.conf
+  systemctl daemon-reload
+  systemctl start train.service
+  until_true "the service is in no slice" shows_program
+  systemctl stop train.service
 
   say "upgrade while a program runs"
   gpuctl run --slice batch gpuslice-bench run work --seconds 400 >/tmp/ran &
@@ -77,7 +114,7 @@ second() {
 
   say "purge"
   mapfile -t names < <(dpkg-query -W -f '${Package}\n' '*gpuctl*' '*gpuslice*')
-  ((${#names[@]} == 5)) || fail "packages: ${names[*]}"
+  ((${#names[@]} == 7)) || fail "packages: ${names[*]}"
   dpkg --purge "${names[@]}"
   if systemctl list-units --all --no-legend 'gpuctl*' | grep .; then fail "units are left"; fi
   left=$(find / -xdev \( -path /results -o -path /packages -o -path /proc -o -path /sys -o -path /tmp -o -path /root \

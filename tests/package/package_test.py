@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The Debian packages in a clean root of each suite, booted: installed, used, upgraded, there after a reboot, purged.
+And the tarball with the Python package, in directories of their own.
 
 scripts/package.sh --test runs it: GPUCTL_PACKAGES is a directory with the packages. The release before is the same with
 a lower version. Ends with 77, which Meson counts as skipped, without packages or where no root can be made.
@@ -18,12 +19,30 @@ HERE = pathlib.Path(__file__).resolve().parent
 KEPT = HERE.parents[1] / "build-package"
 SKIPPED = 77
 TOOLS = ("mmdebstrap", "systemd-nspawn")
-SUITES = os.environ.get("GPUCTL_SUITES", "bookworm trixie").split()
-INCLUDED = "systemd,systemd-sysv,dbus,gcc,libc6-dev,pkgconf"
+SUITES = (os.environ.get("GPUCTL_SUITES") or "bookworm trixie").split()
+INCLUDED = "systemd,systemd-sysv,dbus,gcc,libc6-dev,pkgconf,python3-prometheus-client"
 BOOT_LIMIT_S = 600
 PRODUCT = ("gpuctl", "gpuctld", "libgpuslice0")  # beside it there is what developers and machines without a GPU want
 MOST_KIB = 12 * 1000 * 1000 // 1024  # installed
 PHASES = ("first", "second")  # boots
+USES_A_SLICE = """
+import time
+
+import gpuctl
+
+deadline = time.monotonic() + 60
+while True:
+    try:
+        daemon = gpuctl.connect()
+        break
+    except gpuctl.Unreachable:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.05)
+batch = daemon.create("batch", max=5)
+batch.run(["gpuslice-bench", "run", "work", "--count", "3"], check=True)
+print("max", batch.get().max)
+"""
 
 
 def skip(why):
@@ -36,14 +55,15 @@ def run(*command, **more):
         [str(word) for word in command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, **more
     )
     assert done.returncode == 0, f"{command[0]}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done
 
 
 def copy_packages(to):
     """The packages, and in `before` the same with a lower version."""
     (to / "before").mkdir(parents=True)
     for package in PACKAGES.glob("*.deb"):
-        # What a clean root lacks is not installed there: Slurm, Python, and Prometheus's library.
-        if re.search("-dbgsym_|^gpuctl-slurm|^gpuctl-exporter|^python3-gpuctl", package.name):
+        # What a clean root lacks is not installed there: Slurm.
+        if re.search("-dbgsym_|^gpuctl-slurm", package.name):
             continue
         shutil.copy(package, to)
         with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
@@ -57,7 +77,7 @@ def copy_packages(to):
 class Packages(unittest.TestCase):
     def check(self, suite):
         archive = KEPT / f"{suite}.tar"
-        if not archive.exists():
+        if not archive.exists() or archive.stat().st_mtime < pathlib.Path(__file__).stat().st_mtime:
             KEPT.mkdir(exist_ok=True)
             unfinished = archive.with_suffix(".new.tar")
             run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={INCLUDED}", suite, unfinished, timeout=1200)
@@ -88,6 +108,32 @@ class Packages(unittest.TestCase):
                 output = results / f"{phase}.output"
                 said = output.read_text() if output.exists() else booted.stdout[-3000:] + booted.stderr[-3000:]
                 self.assertTrue(said.endswith(f"all of {phase} passed\n"), f"{suite}, {phase} boot:\n{said}")
+
+    def test_the_tarball_lies_anywhere_and_the_wheel_speaks_to_its_daemon(self):
+        (tarball,), (wheel,) = PACKAGES.glob("*.tar.gz"), PACKAGES.glob("*.whl")
+        # The compile helper may write into its cache a little longer than its program runs.
+        with tempfile.TemporaryDirectory(prefix="gpuctl-test.", ignore_cleanup_errors=True) as scratch:
+            run("tar", "-xzf", tarball, "-C", scratch, "--strip-components=1")
+            tried = subprocess.run([f"{scratch}/bin/gpuctl", "--version"], capture_output=True, text=True, check=False)
+            if "version `GLIBC_" in tried.stderr:
+                self.skipTest("it was built for a newer C library than this machine has")
+            socket, modules = f"{scratch}/socket", f"{scratch}/modules"
+            run(
+                sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", modules, wheel
+            )
+            daemon = subprocess.Popen([f"{scratch}/sbin/gpuctld", "--socket", socket, "--software-gpu"])
+            try:
+                env = {
+                    "PATH": f"{scratch}/bin:{os.environ['PATH']}",
+                    "GPUCTL_SOCKET": socket,
+                    "PYTHONPATH": modules,
+                    "HOME": scratch,
+                }
+                said = run(sys.executable, "-c", USES_A_SLICE, env=env, cwd=scratch, timeout=120).stdout
+            finally:
+                daemon.terminate()
+                daemon.wait()
+        self.assertRegex(said, r"(?s)^work .* results checked, 0 wrong, .*\nmax 5\n$")
 
     def test_the_product_is_small(self):
         sizes = {}
