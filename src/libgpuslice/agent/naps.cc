@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <thread>
 
-#include "libgpuslice/agent/worker_counts.h"
+#include "libgpuslice/agent/awaited_end.h"
 #include "libgpuslice/base/clock.h"
 
 namespace gpuslice {
-
-namespace ipc = gpuctl::ipc;
 
 namespace {
 
@@ -31,21 +29,13 @@ bool Naps::work_lately(std::uint64_t now_ns) const {
 
 void Naps::look_for_ends() {
   longest_ns_ = UINT64_MAX;
-  const std::uint32_t jobs = context_.view.jobs();
-  // While no other job waits, only the end of the last launch matters.
-  if (jobs == ipc::kNoJobs || (jobs == ipc::kReportJobs && context_.book.outstanding() != 1)) return;
-  const std::uint64_t now = monotonic_ns();
-  std::uint64_t launch = 0, least = UINT64_MAX;
-  context_.book.visit_heads([&](const Launch& head, const Stream& stream) {
-    const std::uint32_t sms = gpuctl::range_size(context_.limits.allowed(stream));
-    const gpuctl::ptx::HostSlot& host = context_.book.host(head);
-    if (sms == 0 || !runs(host)) return;
-    const std::uint32_t left = head.args.total - std::min(ipc::load(host.progress), head.args.total);
-    const double task_ns = head.instance->task_ns > 0 ? head.instance->task_ns : ipc::load(host.task_ns);
-    const auto ns = static_cast<std::uint64_t>(left * task_ns / (static_cast<double>(sms) * head.per_sm));
-    if (ns < least) launch = head.number, least = ns;
-  });
-  if (launch != 0) longest_ns_ = planner_.nap_ns(launch, least, now);
+  AwaitedEnd next;
+  for (const Stream* stream : context_.book.active()) {
+    const std::uint32_t sms = gpuctl::range_size(context_.limits.allowed(*stream));
+    const AwaitedEnd end = awaited_end(*stream, context_.book.slots(), sms, context_.view.jobs());
+    if (end.launch != 0 && (next.launch == 0 || end.left_ns < next.left_ns)) next = end;
+  }
+  if (next.launch != 0) longest_ns_ = planner_.nap_ns(next.launch, next.left_ns, monotonic_ns());
 }
 
 void Naps::sleep(std::uint32_t wake_ups_seen, std::uint32_t epoch_seen, bool busy) {

@@ -19,8 +19,7 @@ class Naps {
   void note_work(std::uint64_t now_ns) { last_work_ns_ = now_ns; }
   /// Whether there was work lately.
   bool work_lately(std::uint64_t now_ns) const;
-  /// Under a policy for jobs another job may wait for the end of a launch. So the next nap must not last longer than
-  /// the launches that run. With the book's mutex.
+  /// The next nap must not last longer than a launch whose end is awaited. With the book's mutex.
   void look_for_ends();
   /// Sleeps until the daemon or the launch path has news, or until the next look. `wake_ups_seen`, `epoch_seen`: as
   /// they were before this look. `busy`: an eviction or more workers are awaited.

@@ -17,8 +17,6 @@ using gpuctl::ptx::LaunchArgs;
 
 namespace {
 
-/// No workers are added while less than one in this many is missing.
-constexpr std::uint64_t kMissable = 16;
 /// The agent does not go to sleep for long before a try that is this near, or until a launch has had this long to
 /// start.
 constexpr std::uint64_t kSoonNs = 1'000'000;
@@ -57,7 +55,7 @@ void TopUps::plan_for(Launch& head, std::uint32_t allowed, std::uint64_t now, st
   if (overdue > 0) streams_.stuck(&head);
   const std::uint32_t absent = ipc::load(host.resting) + overdue;
   const std::uint32_t at_work = present(head, host) - std::min(present(head, host), absent);
-  if (target <= at_work || target - at_work < target / kMissable) return;
+  if (!many_missing(target, at_work)) return;
   if (!started) {  // its turn in the stream has not come, but may come at any moment
     if (growth.wanted_ns == 0) growth.wanted_ns = now;
     wanted_ |= now - growth.wanted_ns < kSoonNs;

@@ -24,4 +24,9 @@ inline bool runs(const gpuctl::ptx::HostSlot& host) {
   return gpuctl::ipc::load(host.started) && !gpuctl::ipc::load(host.done);
 }
 
+/// Whether workers should be added: not while less than one in sixteen is missing.
+inline bool many_missing(std::uint64_t fit, std::uint64_t there) {
+  return fit > there && fit - there >= fit / 16;
+}
+
 }  // namespace gpuslice
