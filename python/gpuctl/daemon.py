@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from . import amounts
 from .errors import Refused, Unreachable
 from .model import Client, Slice, Snapshot, Status, read_client, read_slice, read_snapshot, read_status
 from .varlink import Varlink
@@ -79,7 +80,7 @@ class Daemon:
     def create(self, path: str, **settings: Any) -> Handle:
         """Settings are those of `SliceSettings` in io.gpuctl(7): reserve, max, weight, latency, memory_max ...
 
-        None as max or memory_max is "no limit".
+        None as max or memory_max is "no limit". Amounts can be text: "25%" of each GPU, "0:8" of GPU 0.
         """
         self.call("CreateSlice", path=path, settings=_settings(settings))
         return Handle(self, path)
@@ -157,14 +158,10 @@ SETTINGS = (
     "owner_uid",
     "owner_gid",
 )
-_LIFTED = {"max": "max_unlimited", "memory_max": "memory_unlimited"}
 
 
 def _settings(settings: dict[str, Any]) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for name, value in settings.items():
-        if name in _LIFTED and value is None:
-            said[_LIFTED[name]] = True
-        else:
-            said[name] = value
+        said |= amounts.settings_of(name, value) if name in amounts.AMOUNTS else {name: value}
     return said

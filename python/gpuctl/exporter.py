@@ -86,14 +86,23 @@ def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
         present = [([path], value) for path, value in values if value is not None]
         return _gauge(f"gpuctl_slice_{name}", help, ["slice"], present)
 
-    yield setting("reserve_sms", "SMs of each GPU that are reserved", ((one.path, one.reserve) for one in slices))
-    yield setting("max_sms", "SMs of each GPU at most; absent: no limit", ((one.path, one.max) for one in slices))
+    def most(one: Slice, name: str) -> int | None:
+        """What is set, or in force on any GPU where that differs."""
+        there: list[int | None] = [getattr(on, name) for on in one.on_gpus] or [getattr(one, name)]
+        return None if None in there else max(value for value in there if value is not None)
+
+    yield setting(
+        "reserve_sms", "SMs of each GPU that are reserved", ((one.path, most(one, "reserve")) for one in slices)
+    )
+    yield setting(
+        "max_sms", "SMs of each GPU at most; absent: no limit", ((one.path, most(one, "max")) for one in slices)
+    )
     yield setting("weight", "Weight among its siblings", ((one.path, one.weight) for one in slices))
     yield setting("priority", "Greater goes first", ((one.path, one.priority) for one in slices))
     yield setting(
         "memory_max_bytes",
         "Memory of each GPU at most; absent: no limit",
-        ((one.path, one.memory_max) for one in slices),
+        ((one.path, most(one, "memory_max")) for one in slices),
     )
 
 

@@ -53,18 +53,31 @@ class Pressure:
 
 
 @dataclass(frozen=True)
+class SliceOnGpu:
+    """What is in force for a slice on one GPU; None: nothing limits it."""
+
+    device: int = 0
+    reserve: int = 0
+    max: int | None = None
+    memory_max: int | None = None
+
+
+@dataclass(frozen=True)
 class Slice:
     """A node of the tree: its settings, what is in force of them (effective_...), and what it has now."""
 
     path: str = ""
     reserve: int = 0
+    reserve_per_gpu: str = "none"
     reserve_mode: str = ""
     reserve_hold_ms: int = 0
     max: int | None = None
+    max_per_gpu: str = "none"
     weight: int = 100
     priority: int = 0
     isolation: str = "auto"
     memory_max: int | None = None
+    memory_max_per_gpu: str = "none"
     latency: str = "none"
     policy: str = ""
     frozen: str = "no"
@@ -88,6 +101,7 @@ class Slice:
     effective_frozen: str | None = None
     latency_now: str | None = None
     isolation_now: str | None = None
+    on_gpus: list[SliceOnGpu] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

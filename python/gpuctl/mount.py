@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 import pyfuse3
 import trio
 
+from . import amounts
 from .daemon import SETTINGS, Daemon, connect, default_socket
 from .errors import Error, Refused, Unreachable
 from .model import Slice
@@ -30,8 +31,6 @@ from .model import Slice
 PREFIX = "gpu."  # of files, as names of slices may be the same as those of settings
 PATIENCE_S = 5
 MOST = 4096  # bytes of a value that is written
-NO_LIMIT = ("max", "memory_max")  # None is "unlimited"
-SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 ERRORS = {
     "PermissionDenied": errno.EPERM,
     "NoSuchSlice": errno.ENOENT,
@@ -45,10 +44,10 @@ ERRORS = {
 def value_of(key: str, text: str) -> int | str | None:
     """What is written into a file, as gpuctld wants it."""
     text = text.strip()
-    if key in NO_LIMIT and text in ("unlimited", "max"):
+    if key in amounts.LIFTED and text in ("unlimited", "max"):
         return None
-    if sized := re.fullmatch(r"(\d+)([KMGT])", text) if key == "memory_max" else None:
-        return int(sized[1]) << SIZES[sized[2]]
+    if key in amounts.AMOUNTS and (amount := amounts.number_of(text)) is not None:
+        return amount
     return int(text) if re.fullmatch(r"-?\d+", text) else text
 
 
@@ -90,7 +89,8 @@ def read_file(daemon: Daemon, path: str, name: str) -> str:
         return READ_ONLY[name](daemon, path)
     if name == "procs":
         return processes_of(daemon, path)
-    return text_of(getattr(daemon.slice(path), name)) + "\n"
+    one = daemon.slice(path)
+    return text_of(amounts.value_of(one, name) if name in amounts.AMOUNTS else getattr(one, name)) + "\n"
 
 
 def write_file(daemon: Daemon, path: str, name: str, text: str) -> None:

@@ -15,11 +15,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/per_gpu.h"
+
 namespace gpuctl {
 
-inline constexpr std::int64_t kSmsGreatest = 0x00fffffe;  ///< one more means "no limit" (sched/capsm.h)
-inline constexpr std::int64_t kIdGreatest = 0xfffffffe;   ///< of a user or group; one more is "nobody" to the kernel
-inline constexpr std::int64_t kNoGroup = -1;              ///< as owner_gid: no group owns the slice
+inline constexpr std::int64_t kSmsGreatest = kMostSms;   ///< one more means "no limit" (sched/capsm.h)
+inline constexpr std::int64_t kIdGreatest = 0xfffffffe;  ///< of a user or group; one more is "nobody" to the kernel
+inline constexpr std::int64_t kNoGroup = -1;             ///< as owner_gid: no group owns the slice
 
 /// Values of reserve_mode, in the order of sched::ReserveMode, and of isolation.
 inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
@@ -28,11 +30,14 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
 
 /// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT always have a value. A
 /// LIMIT is a number or lifted; a second field says that it is lifted. After the name comes the default, for a LIMIT
-/// the name of its second field, and then members of SliceSetting.
+/// the name of its second field, and then members of SliceSetting. An amount of every GPU has a row behind it with what
+/// single GPUs have instead.
 // clang-format off
 #define GPUCTL_SLICE_SETTINGS(NUMBER, TEXT, LIMIT) \
   NUMBER(reserve, 0, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, \
-         .option = "reserve", .argument = "N", .help = "SMs of every GPU that are always there for the slice") \
+         .option = "reserve", .argument = "N", .help = "SMs of every GPU that are always there for the slice: 8, 25%, or 0:8 of GPU 0 alone", \
+         .per_gpu = &SliceSettings::reserve_per_gpu) \
+  TEXT(reserve_per_gpu, "none", .kind = SettingKind::sms_per_gpu) \
   TEXT(reserve_mode, "active", .kind = SettingKind::choice, .choices = kReserveModes, \
        .option = "reserve-mode", .argument = "strict|active|lend", \
        .help = "Keep the reserve free: always, while the slice is active (default), or never") \
@@ -40,7 +45,9 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
          .option = "reserve-hold", .argument = "TIME", \
          .help = "With mode active: how long after its last launch the slice counts as active (100ms)") \
   LIMIT(max, max_unlimited, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, .on_root = true, \
-        .option = "max", .argument = "N|none", .help = "SMs of every GPU that the slice uses at most") \
+        .option = "max", .argument = "N|none", .help = "SMs of every GPU that the slice uses at most: 40, 50%, or 0:40 of GPU 0 alone", \
+        .per_gpu = &SliceSettings::max_per_gpu) \
+  TEXT(max_per_gpu, "none", .kind = SettingKind::sms_per_gpu, .on_root = true) \
   NUMBER(weight, 100, .kind = SettingKind::number, .least = 1, .greatest = 10'000, \
          .option = "weight", .argument = "N", .example = "50", \
          .help = "Share of what is left after the reserves, relative to its siblings (100)") \
@@ -51,7 +58,9 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
        .help = "Isolated: its programs share no context with others; the GPU switches between them by turns") \
   LIMIT(memory_max, memory_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, .on_root = true, \
         .option = "memory-max", .argument = "SIZE|none", \
-        .help = "Device memory of each GPU for all its programs together, such as 16G") \
+        .help = "Device memory of each GPU for all its programs together, such as 16G", \
+        .per_gpu = &SliceSettings::memory_max_per_gpu) \
+  TEXT(memory_max_per_gpu, "none", .kind = SettingKind::bytes_per_gpu, .on_root = true) \
   TEXT(latency, "none", .kind = SettingKind::latency, \
        .option = "latency", .argument = "TIME|MULTIPLE|none", \
        .help = "99 of 100 bursts are to take at most this, such as 5ms, or 2x of what they take alone; others yield") \
@@ -83,7 +92,19 @@ struct SliceSettings {
 };
 
 /// The kind of a value. It decides how the value is read and written.
-enum class SettingKind { sms, milliseconds, number, bytes, choice, latency, policy, user, group };
+enum class SettingKind {
+  sms,
+  sms_per_gpu,
+  milliseconds,
+  number,
+  bytes,
+  bytes_per_gpu,
+  choice,
+  latency,
+  policy,
+  user,
+  group
+};
 
 inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound
 
@@ -104,6 +125,13 @@ struct SliceSetting {
   const char* argument = "";                       ///< name of its value in help: "SIZE|none"
   const char* example = "";                        ///< example of a value, for errors
   const char* help = "";
+  std::optional<std::string> SliceSettings::*per_gpu = nullptr;  ///< of an amount: the field of what single GPUs have
+
+  /// It is what single GPUs have instead of the amount before it. People write both as one (base/per_gpu.h).
+  bool is_per_gpu() const { return kind == SettingKind::sms_per_gpu || kind == SettingKind::bytes_per_gpu; }
+  AmountOf amount_of() const {
+    return kind == SettingKind::bytes || kind == SettingKind::bytes_per_gpu ? AmountOf::bytes : AmountOf::sms;
+  }
 };
 
 #define GPUCTL_NUMBER(name_, fallback, ...) \
@@ -125,11 +153,47 @@ inline bool is_given(const SliceSetting& setting, const SliceSettings& settings)
          (setting.lifted != nullptr && settings.*setting.lifted);
 }
 
-/// Removes its value from `settings`.
+/// Removes its value from `settings`; of an amount, that of single GPUs too.
 inline void drop(const SliceSetting& setting, SliceSettings& settings) {
   if (setting.number != nullptr) (settings.*setting.number).reset();
   if (setting.text != nullptr) (settings.*setting.text).reset();
   if (setting.lifted != nullptr) settings.*setting.lifted = false;
+  if (setting.per_gpu != nullptr) (settings.*setting.per_gpu).reset();
+}
+
+/// Whether it is an amount that single GPUs have otherwise.
+inline bool differs_by_gpu(const SliceSetting& setting, const SliceSettings& settings) {
+  return setting.per_gpu != nullptr && (settings.*setting.per_gpu).value_or(std::string(kSameOnEach)) != kSameOnEach;
+}
+
+/// An amount as people write it, with what single GPUs have: "8", "none", "8,1:16".
+inline std::string amount_value(const SliceSetting& setting, const SliceSettings& settings) {
+  const auto text = [&](std::int64_t number) {
+    return setting.kind == SettingKind::bytes ? size_text(number) : std::to_string(number);
+  };
+  const std::optional<std::int64_t>& number = settings.*setting.number;
+  const std::string fallback = setting.lifted != nullptr ? "none" : text(setting.number_default);
+  return amount_text(number ? text(*number) : fallback, fallback,
+                     (settings.*setting.per_gpu).value_or(std::string(kSameOnEach)));
+}
+
+/// Gives `setting`, an amount, the value in the form of kPerGpuForm. False: it is none.
+inline bool give_amount(const SliceSetting& setting, std::string_view text, SliceSettings& settings) {
+  const auto parsed = parse_per_gpu(text, setting.amount_of());
+  if (!parsed || parsed->empty()) return false;
+  const PerGpu::One& first = parsed->list().front();
+  const bool plain = first.gpu.empty() && !first.amount.per_cent;
+  const bool lifted = setting.lifted != nullptr && (!plain || first.amount.lifted);
+  if (setting.lifted == nullptr && std::ranges::any_of(parsed->list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
+    return false;
+  drop(setting, settings);
+  if (lifted)
+    settings.*setting.lifted = true;
+  else
+    settings.*setting.number = plain ? first.amount.number : setting.number_default;
+  const std::size_t comma = plain ? text.find(',') : 0;
+  settings.*setting.per_gpu = comma == text.npos ? kSameOnEach : plain ? text.substr(comma + 1) : text;
+  return true;
 }
 
 /// The row of that name, which must exist.

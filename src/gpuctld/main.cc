@@ -126,11 +126,13 @@ void check_fit(const sched::SliceTree& tree, const Config& config, bool software
   const auto found = [&](std::vector<Gpu> devices) {
     const auto selected = select_devices(std::move(devices), config.devices);
     if (!selected) return log(selected.error().message);
-    for (const Gpu& gpu : *selected)
+    for (const Gpu& gpu : *selected) {
+      const sched::SliceTree there = tree.on(size_of(gpu));
       for (const auto& [path, line] :
-           sched::unfit_reserves(tree.slices(), tree.nodes(), sched::CapSM{std::min(gpu.sms, kMaxSms)},
+           sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{std::min(gpu.sms, kMaxSms)},
                                  "GPU " + std::to_string(gpu.index)))
         log(line);
+    }
   };
   DeviceSearch devices(context, search, found, [&](const std::string&) { devices.stop(); });
   context.run();

@@ -121,8 +121,8 @@ std::set<std::string> types_of(const boost::json::value& value) {
     for (const std::string& type : types_of(item)) lists.insert("[]" + type);
   // Objects in arrays are of a named type, checked by that type's own test.
   return lists.empty()
-             ? std::set<std::string>{"[]Slice",    "[]Client",  "[]Device",   "[]ClientUsage",      "[]KernelPoint",
-                                     "[]Fairness", "[]Latency", "[]Pressure", "[]MeasuredIsolation"}
+             ? std::set<std::string>{"[]Slice",    "[]Client",     "[]Device",  "[]ClientUsage", "[]KernelPoint",
+                                     "[]Fairness", "[]SliceOnGpu", "[]Latency", "[]Pressure",    "[]MeasuredIsolation"}
              : lists;
 }
 
@@ -181,9 +181,10 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   slice.effective_frozen = "yes";
   slice.latency_now = slice.isolation_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(
-      to_json(SliceSettings{1, "strict", 100, 1, true, 1, 1, "isolated", 1, true, "2x", "share", "yes", 1, 1}),
-      i.types.at("SliceSettings"), "SliceSettings");
+  expect_same_fields(to_json(SliceSettings{1, "1:4", "strict", 100, 1, true, "25%", 1, 1, "isolated", 1, true, "0:1G",
+                                           "2x", "share", "yes", 1, 1}),
+                     i.types.at("SliceSettings"), "SliceSettings");
+  expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1}), i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
   usage.latency_us_log2 = usage.evict_us_log2 = {1};

@@ -35,6 +35,14 @@ struct Pressure {
   std::int64_t total_us = 0;
 };
 
+/// What is in force for a slice on one GPU.
+struct SliceOnGpu {
+  std::int64_t device = 0;
+  std::int64_t reserve = 0;
+  std::optional<std::int64_t> max;         ///< absent: nothing limits it
+  std::optional<std::int64_t> memory_max;  ///< bytes; absent: nothing limits it
+};
+
 /// All settings are present; a limit that is absent is lifted.
 struct Slice {
   std::string path;
@@ -64,6 +72,7 @@ struct Slice {
   std::optional<std::string> effective_frozen;
   std::optional<std::string> latency_now;    ///< what is done for its latency and what came of it, for people
   std::optional<std::string> isolation_now;  ///< what isolation "auto" is and why, for people
+  std::vector<SliceOnGpu> on_gpus;           ///< empty: the same on each, as far as it has so much
 };
 
 /// What a program of a slice took beside others, with one of both isolations.

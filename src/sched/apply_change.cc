@@ -19,6 +19,11 @@ SliceError invalid(std::string_view field, std::string reason) {
       .code = SliceError::Code::invalid_value, .path = {}, .field = std::string(field), .reason = std::move(reason)};
 }
 
+/// What single GPUs have, after the change. A number by itself is for every GPU.
+PerGpu changed(const PerGpu& now, const std::optional<std::string>& change, bool number, AmountOf of) {
+  return change ? parse_per_gpu(*change, of).value() : number ? PerGpu() : now;
+}
+
 /// The policy that divides SMs among children, if the text names one; else null. A policy for jobs is kept as text.
 const Policy* dividing_policy(std::string_view text) {
   const Policy* policy = find_policy(text);
@@ -33,6 +38,8 @@ std::string what_is_wrong(const SliceSetting& setting, const std::string& text) 
       choices.append(choices.empty() ? "" : choice == setting.choices.back() ? " or " : ", ").append(choice);
     return "must be " + choices;
   }
+  if (setting.is_per_gpu())
+    return parse_per_gpu(text, setting.amount_of()) ? "" : "must be " + std::string(kPerGpuForm);
   if (setting.kind == SettingKind::latency) return parse_latency(text) ? "" : "must be " + std::string(kLatencyForm);
   if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
@@ -83,10 +90,19 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
     result.job_policy = dividing != nullptr ? std::string() : *change.policy;
   }
   if (change.frozen) result.frozen = *change.frozen == kNoYes.back();
+  result.reserve_per_gpu =
+      changed(slice.reserve_per_gpu, change.reserve_per_gpu, change.reserve.has_value(), AmountOf::sms);
+  result.max_per_gpu =
+      changed(slice.max_per_gpu, change.max_per_gpu, change.max || change.max_unlimited, AmountOf::sms);
+  result.memory_max_per_gpu = changed(slice.memory_max_per_gpu, change.memory_max_per_gpu,
+                                      change.memory_max || change.memory_unlimited, AmountOf::bytes);
   if (change.owner_uid) result.owner_uid = static_cast<std::uint32_t>(*change.owner_uid);
   if (change.owner_gid) result.owner_gid = static_cast<std::uint32_t>(*change.owner_gid);  // -1 becomes kNobody
 
-  if (result.reserve > result.max)
+  if (std::ranges::any_of(result.reserve_per_gpu.list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
+    return invalid("reserve_per_gpu", "a reserve has an end: give a number of SMs or a part of them");
+  // Where amounts differ by GPU the tree compares what they are there.
+  if (result.reserve > result.max && result.reserve_per_gpu.empty() && result.max_per_gpu.empty())
     return invalid(change.reserve ? "reserve" : "max", "reserve " + std::to_string(result.reserve.count) +
                                                            " is above max " + std::to_string(result.max.count));
   return result;

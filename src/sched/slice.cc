@@ -31,7 +31,7 @@ std::string SliceError::message() const {
       return field + ": " + reason;
     case Code::reserve_does_not_fit:
       return "reserve of slice " + path + " does not fit: " + std::to_string(asked) + " asked, " +
-             std::to_string(available) + " available";
+             std::to_string(available) + " available" + (gpu ? " on GPU " + std::to_string(*gpu) : "");
     case Code::permission_denied:
       return "permission denied: " + path;
   }

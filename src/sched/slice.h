@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/per_gpu.h"
 #include "base/result.h"
 #include "base/slice_settings.h"
 #include "sched/capsm.h"
@@ -45,15 +46,18 @@ constexpr std::string_view frozen_name(bool frozen) {
 
 /// The settings of one node of the tree, all of them valid.
 struct Slice {
-  CapSM reserve{};
+  CapSM reserve{};  ///< of every GPU, as are `max` and `memory_max`; see sched/on_gpu.h for the next
+  PerGpu reserve_per_gpu;
   ReserveMode reserve_mode = ReserveMode::active;
   std::chrono::milliseconds reserve_hold = kReserveHold;
   CapSM max = kUnlimitedCapSM;
+  PerGpu max_per_gpu;
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
   bool isolated = false;                                       ///< its programs share no context of the GPU with others
   bool isolated_by_auto = true;                                ///< SliceTree::isolate() says so, not the setting
-  std::optional<std::uint64_t> memory_max;                     ///< bytes per client
+  std::optional<std::uint64_t> memory_max;                     ///< bytes, of all its programs together
+  PerGpu memory_max_per_gpu;
   std::string latency{slice_setting("latency").text_default};  ///< base/latency_text.h
   const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree
   std::string job_policy;          ///< a policy for jobs, with its options; "": none, `policy` alone divides
@@ -83,6 +87,7 @@ struct SliceError {
   std::string path;
   std::string field, reason;               ///< invalid_value
   std::int64_t asked = 0, available = 0;   ///< reserve_does_not_fit, in CapSM
+  std::optional<std::int64_t> gpu;         ///< on which it does not fit; none: on the largest
   std::int64_t clients = 0, children = 0;  ///< slice_busy
 
   /// One line for a person.

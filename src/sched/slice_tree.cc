@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/plural.h"
 #include "sched/apply_change.h"
-#include "sched/effective/effective.h"
 #include "sched/policy.h"
 
 namespace gpuctl::sched {
@@ -38,6 +38,20 @@ SliceError unfit(std::string_view path, CapSM asked, CapSM available) {
   return unfit;
 }
 
+/// The error with the GPU on which it is one.
+SliceError there_is(SliceError error, const GpuSize& gpu) {
+  error.gpu = gpu.index;
+  if (error.code == Code::invalid_value) error.reason += " on GPU " + std::to_string(gpu.index);
+  return error;
+}
+
+SliceError above_max(std::string_view path, const Slice& there, const GpuSize& gpu) {
+  return there_is(
+      invalid(path, "reserve",
+              "reserve " + std::to_string(there.reserve.count) + " is above max " + std::to_string(there.max.count)),
+      gpu);
+}
+
 bool name_character(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
@@ -64,9 +78,13 @@ bool changes_only_policy(const SliceChange& change) {
 
 }  // namespace
 
-SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid) : capacity_(capacity) {
+SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid)
+    : SliceTree({{.uuid = {}, .sms = capacity}}, owner_uid, owner_gid) {}
+
+SliceTree::SliceTree(std::vector<GpuSize> gpus, std::uint32_t owner_uid, std::uint32_t owner_gid)
+    : capacity_(std::ranges::max(gpus, {}, &GpuSize::sms).sms), gpus_(std::move(gpus)) {
   Slice root;
-  root.reserve = capacity;
+  root.reserve = capacity_;
   root.reserve_mode = ReserveMode::strict;
   root.policy = &policies().front();
   root.owner_uid = owner_uid;
@@ -176,9 +194,34 @@ const Slice* SliceTree::find(std::string_view path) const {
   return found == slices_.end() ? nullptr : &found->second;
 }
 
+SliceTree SliceTree::on(const GpuSize& gpu) const {
+  SliceTree tree = *this;
+  tree.capacity_ = gpu.sms;
+  tree.gpus_ = {gpu};
+  tree.slices_ = on_gpu(slices_, gpu);
+  tree.slices_.begin()->second.reserve = gpu.sms;
+  return tree;
+}
+
+std::vector<Effective> SliceTree::effective() const {
+  if (!differ_by_gpu(slices_)) return effective_settings(slices_);
+  std::vector<Effective> most;
+  for (const GpuSize& gpu : gpus_) {
+    const std::vector<Effective> there = effective_settings(on(gpu).slices_);
+    if (most.empty()) most = there;
+    for (std::size_t n = 0; n < most.size(); ++n) {
+      most[n].reserve = std::max(most[n].reserve, there[n].reserve);
+      most[n].max = std::max(most[n].max, there[n].max);
+      const auto& [a, b] = std::tie(most[n].memory_max, there[n].memory_max);
+      most[n].memory_max = a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+    }
+  }
+  return most;
+}
+
 std::vector<NodeInput> SliceTree::nodes() const {
   std::vector<NodeInput> nodes;
-  const std::vector<Effective> effective = effective_settings(slices_);
+  const std::vector<Effective> effective = this->effective();
   nodes.reserve(slices_.size());
   for (const auto& [path, slice] : slices_) {
     const Effective& own = effective[nodes.size()];
@@ -238,8 +281,30 @@ SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& calle
   return {};
 }
 
-/// Whether the reserves above and below still fit when `path` goes from `now` to `wanted`.
+std::vector<GpuSize> SliceTree::decisive(const Slice* more) const {
+  const auto largest = std::ranges::max_element(gpus_, {}, &GpuSize::sms);
+  std::vector<GpuSize> decisive{*largest};
+  for (auto gpu = gpus_.begin(); gpu != gpus_.end(); ++gpu)
+    if (gpu != largest &&
+        ((more != nullptr && names_gpu(*more, *gpu)) ||
+         std::ranges::any_of(slices_, [&](const auto& entry) { return names_gpu(entry.second, *gpu); })))
+      decisive.push_back(*gpu);
+  return decisive;
+}
+
 SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, const Slice& wanted) const {
+  if (!differs_by_gpu(wanted) && !differ_by_gpu(slices_)) return admit_on(path, now, wanted);
+  for (const GpuSize& gpu : decisive(&wanted)) {
+    const Slice there = on_gpu(wanted, gpu);
+    if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
+    if (auto admitted = on(gpu).admit_on(path, on_gpu(now, gpu), there); !admitted)
+      return there_is(admitted.error(), gpu);
+  }
+  return {};
+}
+
+/// Whether the reserves above and below still fit when `path` goes from `now` to `wanted`.
+SliceResult<void> SliceTree::admit_on(std::string_view path, const Slice& now, const Slice& wanted) const {
   const CapSM below = reserved_by_children(path, {});
   if (path == "/") {
     if (wanted.max < below)
@@ -257,9 +322,21 @@ SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, cons
   return {};
 }
 
+SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const {
+  if (!differ_by_gpu(slices_)) return admit_all_on(edits, capacity, at);
+  for (const GpuSize& gpu : decisive(nullptr)) {
+    for (at = 0; at < edits.size(); ++at)
+      if (const Slice there = on_gpu(*find(edits[at].path), gpu); edits[at].path != "/" && there.reserve > there.max)
+        return above_max(edits[at].path, there, gpu);
+    const CapSM most = capacity == capacity_ ? gpu.sms : capacity;
+    if (auto admitted = on(gpu).admit_all_on(edits, most, at); !admitted) return there_is(admitted.error(), gpu);
+  }
+  return {};
+}
+
 /// What is too much is the fault of the first edit with which it no longer fits beside those before it and beside what
 /// is not edited.
-SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const {
+SliceResult<void> SliceTree::admit_all_on(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const {
   std::map<std::string_view, CapSM> below;  // by path: what the children reserve that are not edited, then all so far
   std::set<std::string_view> edited;
   for (const Edit& edit : edits) edited.insert(edit.path);

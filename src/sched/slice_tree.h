@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "sched/allocator.h"
+#include "sched/effective/effective.h"
+#include "sched/on_gpu.h"
 #include "sched/slice.h"
 #include "sched/slices.h"
 
@@ -35,13 +37,16 @@ struct SliceOwner {
 /// Limits: below what root has given to an owner there are at most kMaxSlicesPerOwner slices, whoever makes or owns
 /// them. The last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
 ///
-/// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. A max bounds
-/// the whole subtree. Values are copyable; not thread-safe.
+/// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. Where amounts
+/// differ by GPU, that is so on the largest and on each that they name. A max bounds the whole subtree. Values are
+/// copyable; not thread-safe.
 class SliceTree {
  public:
   /// `capacity`: SMs of the largest device. On a smaller one less is in force (effective/fit_reserves.h). The owner
   /// owns the root.
   SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
+  /// The same for the GPUs of a machine, of which there is at least one.
+  SliceTree(std::vector<GpuSize> gpus, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
 
   SliceResult<void> create(std::string_view path, const SliceChange& change, const Caller& caller);
   SliceResult<void> change(std::string_view path, const SliceChange& change, const Caller& caller);
@@ -76,7 +81,15 @@ class SliceTree {
   /// To whom root has given the topmost slice above `path` that it has given away; none: it is root's.
   std::optional<SliceOwner> given_to(std::string_view path) const;
 
-  /// The allocator's view, in the order of slices(): the effective settings (effective/effective.h).
+  const std::vector<GpuSize>& gpus() const { return gpus_; }
+
+  /// The tree as it is on one GPU, with the same amounts for every GPU.
+  SliceTree on(const GpuSize& gpu) const;
+
+  /// What is in force for each slice, in the order of slices(). Where amounts differ by GPU: the most of any.
+  std::vector<Effective> effective() const;
+
+  /// The allocator's view of that.
   std::vector<NodeInput> nodes() const;
 
   CapSM capacity() const { return capacity_; }
@@ -87,10 +100,16 @@ class SliceTree {
   SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<Slice> changed(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
+  SliceResult<void> admit_on(std::string_view path, const Slice& now, const Slice& wanted) const;
   SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
+  SliceResult<void> admit_all_on(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
 
+  /// Those on which amounts must fit: the largest, and each that an amount of a slice or of `more` names.
+  std::vector<GpuSize> decisive(const Slice* more) const;
+
   CapSM capacity_;
+  std::vector<GpuSize> gpus_;
   Slices slices_;
 };
 

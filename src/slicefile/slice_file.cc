@@ -25,9 +25,11 @@ SliceFile read_slice_file(const std::string& file) {
 std::string table_text(const std::string& path, const SliceSettings& settings) {
   std::string text = "[slice.\"" + path + "\"]\n";
   for (const SliceSetting& setting : kSliceSettings) {
-    if (!is_given(setting, settings)) continue;
+    if (!is_given(setting, settings) || setting.is_per_gpu()) continue;
     text.append(setting.name).append(" = ");
-    if (setting.lifted != nullptr && settings.*setting.lifted)
+    if (differs_by_gpu(setting, settings))
+      text += '"' + amount_value(setting, settings) + '"';
+    else if (setting.lifted != nullptr && settings.*setting.lifted)
       text += "\"unlimited\"";
     else if (setting.text != nullptr)
       text += '"' + *(settings.*setting.text) + '"';

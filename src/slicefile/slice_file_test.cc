@@ -44,7 +44,9 @@ TEST_F(SliceFileTest, WhatIsWrittenIsReadBack) {
   SliceSettings settings;
   std::int64_t number = 3;
   for (const SliceSetting& setting : kSliceSettings) {
-    if (setting.text != nullptr)
+    if (setting.is_per_gpu())
+      continue;
+    else if (setting.text != nullptr)
       settings.*setting.text = std::string(setting.text_default);
     else
       settings.*setting.number = ++number;
@@ -56,6 +58,31 @@ TEST_F(SliceFileTest, WhatIsWrittenIsReadBack) {
   ASSERT_EQ(file.slices.size(), 1u);
   EXPECT_EQ(file.slices[0].path, "a/b.c");
   EXPECT_EQ(file.slices[0].change, settings);
+}
+
+TEST_F(SliceFileTest, AmountsOfSingleGpusAreWrittenWithTheirNumberAndReadBack) {
+  const SliceSettings settings{.reserve = 0,
+                               .reserve_per_gpu = "25%",
+                               .max = 40,
+                               .max_per_gpu = "1:16,2:none",
+                               .memory_unlimited = true,
+                               .memory_max_per_gpu = "0:16G"};
+  const std::string text = table_text("a", settings);
+  EXPECT_EQ(text, "[slice.\"a\"]\nreserve = \"25%\"\nmax = \"40,1:16,2:none\"\nmemory_max = \"0:16G\"\n");
+  const SliceFile file = read(text);
+  EXPECT_EQ(file.problems, std::vector<std::string>());
+  EXPECT_EQ(file.slices.at(0).change, settings);
+}
+
+TEST_F(SliceFileTest, WhatIsNoAmountIsNamedWithItsPlace) {
+  const SliceFile file = read("[slice.a]\nreserve = \"0:none\"\nmax = \"200%\"\nmemory_max_per_gpu = \"1:4G\"\n");
+  ASSERT_EQ(file.problems.size(), 3u);
+  EXPECT_TRUE(file.problems[0].starts_with(file_ + ":3:7: slice.\"a\".max: must be a number or a part"))
+      << file.problems[0];
+  EXPECT_TRUE(file.problems[1].starts_with(file_ + ":4:1: slice.\"a\".memory_max_per_gpu: unknown key"))
+      << file.problems[1];
+  EXPECT_TRUE(file.problems[2].starts_with(file_ + ":2:11: slice.\"a\".reserve: must be a number or a part"))
+      << file.problems[2];
 }
 
 }  // namespace

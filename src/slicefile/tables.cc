@@ -37,12 +37,14 @@ void SliceTables::setting(const std::string& prefix, const toml::key& key, const
                           sched::SliceChange& change) {
   const std::string field = prefix + "." + std::string(key.str());
   const auto setting = std::ranges::find(kSliceSettings, std::string_view(key.str()), &SliceSetting::name);
-  if (setting == kSliceSettings.end())
+  if (setting == kSliceSettings.end() || setting->is_per_gpu())  // written with the amount before it
     return problem(key.source(), field, "unknown key; known: " + names_of(kSliceSettings));
   drop(*setting, change);
   if (setting->text != nullptr)
     change.*setting->text = text(field, node);
-  else if (setting->lifted != nullptr && lifts_limit(node.value_or(std::string_view())))
+  else if (const auto text = node.value<std::string_view>(); text && setting->per_gpu != nullptr && is_per_gpu(*text)) {
+    if (!give_amount(*setting, *text, change)) problem(node.source(), field, "must be " + std::string(kPerGpuForm));
+  } else if (setting->lifted != nullptr && lifts_limit(node.value_or(std::string_view())))
     change.*setting->lifted = true;
   else
     change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)

@@ -117,6 +117,10 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     settings.*setting.lifted = true;
     return {};
   }
+  if (setting.per_gpu != nullptr && is_per_gpu(value)) {
+    if (give_amount(setting, value, settings)) return {};
+    return usage(where + ": " + in_quotes(value) + " is not an amount; give " + std::string(kPerGpuForm));
+  }
   // Assigns a parsed number, or passes its failure on.
   const auto put = [&](const Outcome<std::int64_t>& number) -> Outcome<void> {
     if (!number) return number.error();
@@ -145,6 +149,8 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
         return usage(where + ": " + in_quotes(value) + " is not a target; give " + std::string(kLatencyForm));
       [[fallthrough]];
     case SettingKind::policy:
+    case SettingKind::sms_per_gpu:
+    case SettingKind::bytes_per_gpu:
       settings.*setting.text = value;
       return {};
     case SettingKind::user:

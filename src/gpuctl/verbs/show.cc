@@ -28,13 +28,21 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
                            : s.reserve_mode == "active" ? ", kept free while active and " + hold + " longer"
                                                         : ", lent until needed";
   line("slice", printable(s.path));
-  line("reserve", s.reserve == 0 ? "none" : plural(s.reserve, "SM") + kept);
-  line("max", s.max ? plural(*s.max, "SM") : "none");
+  const auto amount = [](const std::string& every, const std::string& fallback, const std::string& per_gpu,
+                         const std::string& same) {
+    return per_gpu == kSameOnEach ? same : printable(amount_text(every, fallback, per_gpu));
+  };
+  const std::string reserve =
+      amount(std::to_string(s.reserve), "0", s.reserve_per_gpu, s.reserve == 0 ? "none" : plural(s.reserve, "SM"));
+  line("reserve", reserve == "none" ? reserve : reserve + kept);
+  line("max",
+       amount(s.max ? std::to_string(*s.max) : "none", "none", s.max_per_gpu, s.max ? plural(*s.max, "SM") : "none"));
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
   line("isolation", isolation_text(s));
   if (s.isolation_now) line("", printable(*s.isolation_now));
-  line("memory max", s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none");
+  line("memory max", amount(s.memory_max ? size_text(*s.memory_max) : "none", "none", s.memory_max_per_gpu,
+                            s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none"));
   line("target", s.latency == "none" ? "none" : "99 of 100 bursts within " + printable(s.latency));
   if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
@@ -42,6 +50,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   if (is_frozen(s))
     line("frozen", "yes: its programs get no SMs" + std::string(s.effective_frozen ? "" : " until it is thawed"));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
+  for (const char* name = "by GPU"; const std::string& text : gpu_lines(s)) line(std::exchange(name, ""), text);
   line("granted", plural(s.granted, "SM") + " of " + std::to_string(s.demand) + " wanted");
   for (const char* name = "waiting"; const std::string& text : pressure_lines(s)) line(std::exchange(name, ""), text);
   line("clients", std::to_string(s.clients));

@@ -153,8 +153,13 @@ array resource_slices(const ResourceSlicePlan& plan, const std::vector<ipc::Devi
       continue;
     }
     for (const ipc::Device& device : devices) {
-      const std::int64_t sms = bounded(device.sms, slice.effective_max, slice.max);
-      const std::int64_t mib = bounded(device.memory_bytes, slice.effective_memory_max, slice.memory_max) / kMiB;
+      const auto on = std::ranges::find(slice.on_gpus, device.index, &ipc::SliceOnGpu::device);
+      const bool same = on == slice.on_gpus.end();
+      const std::int64_t sms =
+          same ? bounded(device.sms, slice.effective_max, slice.max) : bounded(device.sms, on->max, {});
+      const std::int64_t memory = same ? bounded(device.memory_bytes, slice.effective_memory_max, slice.memory_max)
+                                       : bounded(device.memory_bytes, on->memory_max, {});
+      const std::int64_t mib = memory / kMiB;
       if (sms > 0 && mib > 0)
         all.push_back(device_object(device, slice, sms, mib));
       else

@@ -12,6 +12,7 @@ namespace gpuctl::cli {
 namespace {
 
 std::string value_text(const SliceSetting& setting, const ipc::SliceSettings& settings) {
+  if (differs_by_gpu(setting, settings)) return printable(amount_value(setting, settings));
   if (setting.lifted != nullptr && settings.*setting.lifted) return "none";
   if (setting.text != nullptr) return printable((settings.*setting.text).value_or("-"));
   if (!(settings.*setting.number)) return "-";
@@ -41,7 +42,7 @@ std::string settings_text(const ipc::SliceDifference& difference) {
   const ipc::SliceSettings& before = difference.before ? *difference.before : fresh;
   std::string text;
   for (const SliceSetting& setting : kSliceSettings) {
-    if (!is_given(setting, *difference.after)) continue;
+    if (!is_given(setting, *difference.after) || setting.is_per_gpu()) continue;
     const std::string old = value_text(setting, before), now = value_text(setting, *difference.after);
     if (old == now) continue;
     text.append(text.empty() ? "" : ", ").append(setting.name).append(" ");

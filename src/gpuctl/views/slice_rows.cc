@@ -50,15 +50,16 @@ std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices) {
 }
 
 std::string reserve_text(const ipc::Slice& slice) {
-  if (slice.reserve == 0) return "-";
-  std::string text = std::to_string(slice.reserve);
+  const std::string amount = amount_text(std::to_string(slice.reserve), "0", slice.reserve_per_gpu);
+  if (amount == "0") return "-";
+  std::string text = printable(amount);
   if (slice.reserve_mode != "active") text += ' ' + printable(slice.reserve_mode);
   if (slice.effective_reserve) return text + in_force(std::to_string(*slice.effective_reserve));
   return slice.effective_reserve_mode ? text + in_force(printable(*slice.effective_reserve_mode)) : text;
 }
 
 std::string max_text(const ipc::Slice& slice) {
-  const std::string text = slice.max ? std::to_string(*slice.max) : "-";
+  const std::string text = printable(amount_text(slice.max ? std::to_string(*slice.max) : "-", "-", slice.max_per_gpu));
   if (is_frozen(slice)) return text + in_force("frozen");
   return slice.effective_max ? text + in_force(std::to_string(*slice.effective_max)) : text;
 }
@@ -112,6 +113,15 @@ std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::stri
 std::string owner_text(const ipc::Slice& slice) {
   const std::string group = group_name(slice.owner_gid);
   return user_name(slice.owner_uid) + (group == "-" ? "" : ':' + group);
+}
+
+std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
+  std::vector<std::string> lines;
+  for (const ipc::SliceOnGpu& on : slice.on_gpus)
+    lines.push_back("GPU " + std::to_string(on.device) + ": reserve " + std::to_string(on.reserve) + ", max " +
+                    (on.max ? std::to_string(*on.max) : "none") + ", memory max " +
+                    (on.memory_max ? format_bytes(*on.memory_max) : "none"));
+  return lines;
 }
 
 std::vector<std::string> pressure_lines(const ipc::Slice& slice) {

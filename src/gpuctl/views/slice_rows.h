@@ -34,6 +34,9 @@ std::string bounds_text(const ipc::Slice& slice);
 /// "policy srt of batch": that for jobs under which programs in the slice take turns; empty if there is none.
 std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::string& path);
 
+/// "GPU 0: reserve 8, max 40, memory max none" of each, where amounts of any slice differ by GPU.
+std::vector<std::string> gpu_lines(const ipc::Slice& slice);
+
 /// "some 12.3 % of 10 s, 4.0 % of 60 s, 1.0 % of 300 s; 2.5 s in all"
 std::vector<std::string> pressure_lines(const ipc::Slice& slice);
 

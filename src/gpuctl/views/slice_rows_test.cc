@@ -8,27 +8,16 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::vector<ipc::Slice> slices() {
-  return {{"batch/train",
-           4,
-           "lend",
-           100,
-           40,
-           50,
-           0,
-           "shared",
-           {},
-           "none",
-           "share",
-           "no",
-           4000000000,
-           4000000001,
-           36,
-           40,
-           1},
-          {"ls", 8, "active", 100, {}, 100, 10, "shared", {}, "none", "share", "no", 0, -1, 8, 8, 1},
-          {"batch-2", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", "no", 0, -1, 0, 0, 0},
-          {"/", 0, "strict", 100, {}, 100, 0, "shared", {}, "none", "share", "no", 0, -1, 132, 140, 0},
-          {"batch", 0, "strict", 100, 100, 50, 0, "shared", 1 << 30, "none", "share", "no", 0, -1, 36, 40, 0}};
+  return {{"batch/train", 4,      "none",  "lend", 100,        40,         "none", 50, 0, "shared", {},
+           "none",        "none", "share", "no",   4000000000, 4000000001, 36,     40, 1},
+          {"ls", 8,      "none", "active", 100,  {}, "none", 100, 10, "shared",
+           {},   "none", "none", "share",  "no", 0,  -1,     8,   8,  1},
+          {"batch-2", 0,      "none", "strict", 100,  {}, "none", 100, 0, "shared",
+           {},        "none", "none", "share",  "no", 0,  -1,     0,   0, 0},
+          {"/", 0,      "none", "strict", 100,  {}, "none", 100, 0,   "shared",
+           {},  "none", "none", "share",  "no", 0,  -1,     132, 140, 0},
+          {"batch", 0,      "none", "strict", 100,  100, "none", 50, 0,  "shared",
+           1 << 30, "none", "none", "share",  "no", 0,   -1,     36, 40, 0}};
 }
 
 TEST(SliceRows, TreeOrderAndIndentation) {
@@ -42,6 +31,10 @@ TEST(SliceRows, AModeIsShownUnlessItIsTheUsualOne) {
   EXPECT_EQ(reserve_text({.path = "a", .reserve = 8}), "8");
   EXPECT_EQ(reserve_text({.path = "a", .reserve = 8, .reserve_mode = "strict"}), "8 strict");
   EXPECT_EQ(reserve_text({.path = "a", .reserve = 0, .reserve_mode = "strict"}), "-");
+  EXPECT_EQ(reserve_text({.path = "a", .reserve = 0, .reserve_per_gpu = "25%"}), "25%");
+  EXPECT_EQ(reserve_text({.path = "a", .reserve = 8, .reserve_per_gpu = "1:4", .reserve_mode = "strict"}),
+            "8,1:4 strict");
+  EXPECT_EQ(max_text({.path = "a", .max_per_gpu = "0:none,1:4"}), "0:none,1:4");
 }
 
 TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {

@@ -12,6 +12,10 @@
 
 namespace gpuctl::daemon {
 
+sched::GpuSize size_of(const Gpu& gpu) {
+  return {.index = gpu.index, .uuid = gpu.uuid, .sms = sched::CapSM{gpu.sms}, .memory = gpu.memory_bytes};
+}
+
 std::string software_gpu_library() {
   std::error_code error;
   const std::filesystem::path self = own_executable();

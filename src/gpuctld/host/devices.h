@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "gpuctld/config/config.h"
+#include "sched/on_gpu.h"
 
 namespace gpuctl::daemon {
 
@@ -24,6 +25,9 @@ struct Gpu {
   /// Programs run side by side, and can share a fault, only under MPS.
   bool needs_mps() const { return !software; }
 };
+
+/// Of how much the settings of slices speak.
+sched::GpuSize size_of(const Gpu& gpu);
 
 /// libcuda.so.1 of the software GPU: beside the running program in a build tree, else the installed one.
 std::string software_gpu_library();

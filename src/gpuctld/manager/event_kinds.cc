@@ -10,6 +10,7 @@ namespace gpuctl::daemon {
 namespace {
 
 std::string value_text(const SliceSetting& setting, const ipc::SliceSettings& settings) {
+  if (differs_by_gpu(setting, settings)) return amount_value(setting, settings);
   if (setting.lifted != nullptr && settings.*setting.lifted) return "none";
   if (setting.text != nullptr) return (settings.*setting.text).value_or("");
   const auto& number = settings.*setting.number;
@@ -68,7 +69,7 @@ std::string change_text(const sched::Slice* before, const sched::Slice& after) {
   for (const SliceSetting& setting : kSliceSettings) {
     const std::string old = before != nullptr ? value_text(setting, then) : default_text(setting),
                       value = value_text(setting, now);
-    if (old == value) continue;
+    if (old == value || setting.is_per_gpu()) continue;
     text.append(text.empty() ? "" : ", ").append(setting.name).append(" ");
     if (before != nullptr) text.append(old).append(" -> ");
     text += value;

@@ -60,8 +60,9 @@ Result<std::unique_ptr<Manager>> Manager::create(asio::io_context& context, Mana
   if (!selected) return selected.error();
   if (selected->empty()) return fail("no GPU to manage");
   options.leaves_out_gpus = selected->size() < there;
-  const std::uint32_t most = std::ranges::max(*selected, {}, &Gpu::sms).sms;
-  sched::SliceTree tree(sched::CapSM{most}, options.root_uid);
+  std::vector<sched::GpuSize> sizes;
+  for (const Gpu& gpu : *selected) sizes.push_back(size_of(gpu));
+  sched::SliceTree tree(std::move(sizes), options.root_uid);
 
   std::map<std::string, std::string> configured;
   if (!options.kept.state.empty()) {

@@ -193,7 +193,7 @@ Answer Manager::checked(const sched::SliceTree& tree, const std::string& path) c
   const auto& slices = tree.slices();
   if (const auto found = slices.find(path); found != slices.end()) {
     const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-    reply["slice"] = ipc::to_json(describe(path, found->second, sched::effective_settings(slices)[index]));
+    reply["slice"] = ipc::to_json(describe(path, found->second, tree.effective()[index]));
   }
   boost::json::array notes;
   for (const std::string& line : scheduler_.unfit_reserves(tree, path)) notes.emplace_back(line);
@@ -271,6 +271,11 @@ std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tre
   const sched::Slice* slice = tree.find(path);
   if (slice == nullptr || path == "/") return lines;
   const auto& gpus = scheduler_.devices();
+  for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu})
+    for (const PerGpu::One& one : amounts->list())
+      if (!one.gpu.empty() &&
+          std::ranges::none_of(gpus, [&](const Gpu& gpu) { return one.names(gpu.index, gpu.uuid); }))
+        lines.push_back("there is no GPU " + one.gpu + " here: what is set for it has no effect");
   const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;
   const std::uint64_t memory = std::ranges::max(gpus, {}, &Gpu::memory_bytes).memory_bytes;
   if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)
@@ -362,6 +367,8 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   described.latency_now = scheduler_.latency_now(path);
   described.isolation_now = scheduler_.isolation_now(path);
+  for (auto gpu = scheduler_.devices().begin(); const sched::Effective& there : scheduler_.effective_on_each(index))
+    described.on_gpus.push_back(describe(gpu++->index, there));
   described.latencies = scheduler_.latencies().describe(path, now_ns());
   return described;
 }

@@ -28,15 +28,18 @@ std::optional<std::int64_t> bytes(const std::optional<std::uint64_t>& value) {
 ipc::SliceSettings to_settings(const sched::Slice& slice) {
   ipc::SliceSettings settings;
   settings.reserve = slice.reserve.count;
+  settings.reserve_per_gpu = slice.reserve_per_gpu.text(AmountOf::sms);
   settings.reserve_mode = sched::mode_name(slice.reserve_mode);
   settings.reserve_hold_ms = slice.reserve_hold.count();
   settings.max = limit(slice.max);
   settings.max_unlimited = !settings.max;
+  settings.max_per_gpu = slice.max_per_gpu.text(AmountOf::sms);
   settings.weight = slice.weight;
   settings.priority = slice.priority;
   settings.isolation = slice.isolated_by_auto ? kIsolations.front() : sched::isolation_name(slice.isolated);
   settings.memory_max = bytes(slice.memory_max);
   settings.memory_unlimited = !settings.memory_max;
+  settings.memory_max_per_gpu = slice.memory_max_per_gpu.text(AmountOf::bytes);
   settings.latency = slice.latency;
   settings.policy = sched::policy_text(slice);
   settings.frozen = sched::frozen_name(slice.frozen);
@@ -55,15 +58,22 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
 #undef GPUCTL_ALWAYS
 #undef GPUCTL_LIMIT
   if (effective.priority != slice.priority) result.effective_priority = effective.priority;
-  if (effective.max != slice.max) result.effective_max = limit(effective.max);
+  if (effective.max != slice.max && slice.max_per_gpu.empty()) result.effective_max = limit(effective.max);
   if (slice.isolated_by_auto || effective.isolated != slice.isolated)
     result.effective_isolation = sched::isolation_name(effective.isolated);
   if (effective.frozen != slice.frozen) result.effective_frozen = sched::frozen_name(effective.frozen);
-  if (effective.memory_max != slice.memory_max) result.effective_memory_max = bytes(effective.memory_max);
-  if (effective.reserve != slice.reserve) result.effective_reserve = effective.reserve.count;
-  if (slice.reserve > sched::CapSM{} && effective.reserve_mode != slice.reserve_mode)
+  if (effective.memory_max != slice.memory_max && slice.memory_max_per_gpu.empty())
+    result.effective_memory_max = bytes(effective.memory_max);
+  if (effective.reserve != slice.reserve && slice.reserve_per_gpu.empty())
+    result.effective_reserve = effective.reserve.count;
+  if ((slice.reserve > sched::CapSM{} || !slice.reserve_per_gpu.empty()) &&
+      effective.reserve_mode != slice.reserve_mode)
     result.effective_reserve_mode = sched::mode_name(effective.reserve_mode);
   return result;
+}
+
+ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective) {
+  return {device, effective.reserve.count, limit(effective.max), bytes(effective.memory_max)};
 }
 
 std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure) {
@@ -106,8 +116,11 @@ ipc::Reply to_reply(const sched::SliceError& error) {
       return reply("SliceBusy", {{"path", path}, {"clients", error.clients}, {"children", error.children}});
     case Code::invalid_value:
       return reply("InvalidValue", {{"field", error.field}, {"reason", error.reason}});
-    case Code::reserve_does_not_fit:
-      return reply("ReserveDoesNotFit", {{"path", path}, {"asked", error.asked}, {"available", error.available}});
+    case Code::reserve_does_not_fit: {
+      boost::json::object parameters{{"path", path}, {"asked", error.asked}, {"available", error.available}};
+      if (error.gpu) parameters["gpu"] = *error.gpu;
+      return reply("ReserveDoesNotFit", std::move(parameters));
+    }
     case Code::permission_denied:
       return reply("PermissionDenied", {{"path", path}});
   }

@@ -15,6 +15,9 @@ ipc::SliceSettings to_settings(const sched::Slice& slice);
 /// The settings alone, and what is in force of them; the caller fills in granted, demand and clients.
 ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sched::Effective& effective);
 
+/// What is in force on one device.
+ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective);
+
 /// Empty: nothing has waited.
 std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure);
 ipc::Fairness describe(const std::string& path, const sched::FairnessFigures& figures);

@@ -67,14 +67,17 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   const auto slices_before = std::exchange(tree_, std::move(tree)).slices();
   options_ = options;
   time_sliced_ = time_sliced;
-  effective_ = sched::effective_settings(tree_.slices());
+  effective_ = tree_.effective();
   renew_targets();
   isolate_by_record();
-  effective_ = sched::effective_settings(tree_.slices());
+  effective_ = tree_.effective();
   nodes_ = tree_.nodes();
+  on_.clear();
+  if (sched::differ_by_gpu(tree_.slices()))
+    for (const Gpu& gpu : devices_) on_.emplace_back(tree_.on(size_of(gpu)));
   for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
     std::vector<sched::NodeInput>& nodes = nodes_on_[device];
-    const std::vector<sched::NodeInput> before = std::exchange(nodes, nodes_);
+    const std::vector<sched::NodeInput> before = std::exchange(nodes, fixed_nodes(device));
     keep_accounts(slices_before, before, tree_.slices(), nodes);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
     keep_for_targets(device, 0, nodes);
@@ -158,7 +161,7 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const 
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const sched::CapSM device{devices_[i].sms};
     // A program keeps it to its end. So what is kept for a target, which comes and goes, does not count.
-    std::vector<sched::NodeInput> nodes = nodes_;
+    std::vector<sched::NodeInput> nodes = fixed_nodes(i);
     sched::fit_reserves(nodes, device);
     const auto hundredths = sched::hundredths_for(sched::most_ever(nodes, device)[slice], device);
     if (!hundredths) return std::nullopt;

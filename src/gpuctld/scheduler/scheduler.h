@@ -44,8 +44,10 @@ class Scheduler {
 
   const std::vector<Gpu>& devices() const { return devices_; }
   const sched::SliceTree& tree() const { return tree_; }
-  /// In the order of tree().slices().
+  /// In the order of tree().slices(). Where amounts differ by GPU: the most of any.
   const std::vector<sched::Effective>& effective() const { return effective_; }
+  /// What is in force for a slice on each device; empty where all amounts of the tree are the same on each.
+  std::vector<sched::Effective> effective_on_each(std::size_t slice) const;
   const std::list<Client>& clients() const { return clients_; }
 
   /// What the administrator says. It is held here, and nowhere else.
@@ -320,6 +322,13 @@ class Scheduler {
   void note_pressure(std::uint64_t now_ns);
   void meter_work(std::uint64_t now_ns, bool all);
   void collect(Client& client);
+  /// The tree as it is on the device.
+  const sched::SliceTree& tree_on(std::size_t device) const { return on_.empty() ? tree_ : on_[device].tree; }
+  /// What follows for the device from the tree alone.
+  const std::vector<sched::NodeInput>& fixed_nodes(std::size_t device) const {
+    return on_.empty() ? nodes_ : on_[device].nodes;
+  }
+  std::optional<std::uint64_t> memory_max(std::string_view slice, std::size_t device) const;
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
@@ -330,6 +339,14 @@ class Scheduler {
   std::vector<Gpu> devices_;
   std::vector<std::uint32_t> sms_;  ///< SMs that can be granted, per device
   sched::SliceTree tree_;
+  /// The tree as it is on one device, and what follows from it.
+  struct TreeOn {
+    explicit TreeOn(sched::SliceTree on) : tree(std::move(on)), effective(tree.effective()), nodes(tree.nodes()) {}
+    sched::SliceTree tree;
+    std::vector<sched::Effective> effective;
+    std::vector<sched::NodeInput> nodes;
+  };
+  std::vector<TreeOn> on_;                   ///< by device; empty: all amounts are the same on each
   std::vector<sched::Effective> effective_;  ///< in the order of tree_.slices(), as is the next
   std::vector<sched::NodeInput> nodes_;
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device

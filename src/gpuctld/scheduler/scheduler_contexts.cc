@@ -47,11 +47,12 @@ std::string Scheduler::top_of(const std::string& mps) const {
 }
 
 std::vector<sched::NodeInput> Scheduler::nodes_of_context(std::size_t device, const std::string& top) const {
-  const auto& slices = tree_.slices();
+  const auto& slices = tree_on(device).slices();
   const auto found = slices.find(top);
   if (found == slices.end()) return nodes_on_[device];
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-  std::vector<sched::NodeInput> nodes = sched::nodes_within(slices, nodes_, index, sched::CapSM{sms_[device]});
+  std::vector<sched::NodeInput> nodes =
+      sched::nodes_within(slices, fixed_nodes(device), index, sched::CapSM{sms_[device]});
   keep_for_targets(device, index, nodes);
   return nodes;
 }
@@ -130,11 +131,12 @@ void Scheduler::gather_members() {
   std::vector<std::vector<DeviceGrants::Member>> members(grants_.size());  // isolated ones last
   const std::vector<ipc::PriorityBand> bands = this->bands();
   for (auto band = bands.begin(); Client & client : clients_) {
-    Terms terms{.priority = priority_of(client), .band = *band++, .memory_max = effective_[client.node].memory_max};
+    Terms terms{.priority = priority_of(client), .band = *band++, .memory_max = {}};
     for (std::size_t slot = 0; slot < client.slots().size(); ++slot)
       if (const int device = client.slots()[slot].device; device >= 0) {
         const auto at = static_cast<std::size_t>(device);
         terms.held = pauses[at] && sched::can_be_paused(nodes_, client.node, *pauses[at], controls_[at].slices());
+        terms.memory_max = memory_max(client.slice(), at);
         members[at].push_back({&client, slot, terms});
       }
   }

@@ -69,7 +69,7 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
         Client& client = *there[i].client;
         const sched::Effective& own = effective_[client.node];
         // A suspended one runs nothing, so it takes no turn either.
-        const bool suspended = own.max == sched::CapSM{};
+        const bool suspended = nodes[client.node].max == sched::CapSM{};
         if (own.ruler < 0 || suspended) {
           if (JobQueue* const queue = client.slots()[there[i].slot].queue; queue != nullptr && suspended)
             queue->forget(client, now_ns);
@@ -93,7 +93,8 @@ void Scheduler::rebuild_queues(std::uint64_t now_ns) {
         for (const JobQueue::Member& member : queue.members) release(*member.client, member.slot, unruled);
         continue;
       }
-      const sched::CapSM capacity = std::max(std::min(own.max, sched::CapSM{sms_[device]}), sched::CapSM{1});
+      const sched::CapSM most = nodes_on_[device][static_cast<std::size_t>(index)].max;
+      const sched::CapSM capacity = std::max(std::min(most, sched::CapSM{sms_[device]}), sched::CapSM{1});
       queues_[device].insert(before.extract(path));
       const auto [found, added] = queues_[device].try_emplace(path, policy, capacity, sms_[device], knowledge_, jobs_);
       found->second.renew(policy, capacity, std::move(queue.members), nodes_, now_ns);

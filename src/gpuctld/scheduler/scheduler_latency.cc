@@ -210,7 +210,7 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
           !effective_[control.entries()[i].node].frozen)
         record_isolation(device, control.entries()[i].path, steps[i].launches, now_ns, passed_ns);
     }
-    std::vector<sched::NodeInput> nodes = nodes_;
+    std::vector<sched::NodeInput> nodes = fixed_nodes(device);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
     turned |= control.step(nodes, steps);
   }

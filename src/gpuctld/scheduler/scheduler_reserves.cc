@@ -61,11 +61,18 @@ void Scheduler::saw_work(std::string_view slice, std::size_t device, std::uint64
   }
 }
 
+std::vector<sched::Effective> Scheduler::effective_on_each(std::size_t slice) const {
+  std::vector<sched::Effective> each;
+  for (const TreeOn& on : on_) each.push_back(on.effective[slice]);
+  return each;
+}
+
 std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree, std::string_view slice) const {
   std::vector<std::string> lines;
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const std::string name = "GPU " + std::to_string(devices_[device].index);
-    for (auto& [path, line] : sched::unfit_reserves(tree.slices(), tree.nodes(), sched::CapSM{sms_[device]}, name))
+    const sched::SliceTree there = tree.on(size_of(devices_[device]));
+    for (auto& [path, line] : sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{sms_[device]}, name))
       if (slice.empty() || path == slice) lines.push_back(std::move(line));
   }
   return lines;

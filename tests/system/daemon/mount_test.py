@@ -10,6 +10,7 @@ import unittest
 
 import bench.lab.client  # noqa: F401 - where the package is
 import gpuctl
+from gpuctl import amounts
 from tests.system.daemon import python_test
 from tests.system.harness import instance
 
@@ -27,8 +28,8 @@ PYTHON = next((one for one in ("/usr/bin/python3", sys.executable) if os.path.ex
 
 class Settings(unittest.TestCase):
     def test_each_of_the_interface_is_one(self):
-        lifts = {"max_unlimited", "memory_unlimited"}
-        self.assertEqual(set(gpuctl.SETTINGS), set(python_test.fields_of("SliceSettings")) - lifts)
+        with_others = {"max_unlimited", "memory_unlimited"} | {f"{name}_per_gpu" for name in amounts.AMOUNTS}
+        self.assertEqual(set(gpuctl.SETTINGS), set(python_test.fields_of("SliceSettings")) - with_others)
 
 
 @unittest.skipIf(PYTHON is None, "no Python with pyfuse3 (Debian: python3-pyfuse3)")
@@ -75,6 +76,8 @@ class Mount(instance.SystemTest):
         now = self.gpuctl_json("show", "batch")["slice"]
         said = [now[key] for key in ("max", "weight", "latency", "memory_max", "priority")]
         self.assertEqual(said, [3, 50, "5ms", 2 << 30, -7])
+        (batch / "gpu.max").write_text("50%,0:3\n")
+        self.assertEqual((batch / "gpu.max").read_text(), "50%,0:3\n")
         (batch / "gpu.max").write_text("unlimited")
         self.assertEqual((batch / "gpu.max").read_text(), "unlimited\n")
         self.assertIn("clients 0\n", (batch / "gpu.stat").read_text())

@@ -9,7 +9,7 @@ import unittest
 
 import bench.lab.client  # noqa: F401 - where the package is
 import gpuctl
-from gpuctl import model
+from gpuctl import amounts, model
 from tests.system.harness import instance
 
 INTERFACE = instance.pathlib.Path(__file__).resolve().parents[3] / "src/ipc/io.gpuctl.varlink"
@@ -24,7 +24,7 @@ def fields_of(name):
 
 class Model(unittest.TestCase):
     def test_has_each_field_of_the_interface(self):
-        for name in ("Device", "Latency", "Slice", "ClientUsage", "Client"):
+        for name in ("Device", "Latency", "Slice", "SliceOnGpu", "ClientUsage", "Client"):
             with self.subTest(name):
                 self.assertEqual([one.name for one in dataclasses.fields(getattr(model, name))], fields_of(name))
 
@@ -35,6 +35,27 @@ class Model(unittest.TestCase):
 
     def test_a_field_of_a_newer_daemon_is_left_out_and_one_that_an_older_one_lacks_has_its_default(self):
         self.assertEqual(model.read(model.Device, {"index": 3, "colour": "red"}), model.Device(index=3))
+
+
+class Amounts(unittest.TestCase):
+    def test_what_is_given_is_what_is_read(self):
+        for name, value, said in (
+            ("reserve", 8, {"reserve": 8}),
+            ("reserve", "8", {"reserve": 8, "reserve_per_gpu": "none"}),
+            ("reserve", "25%", {"reserve": 0, "reserve_per_gpu": "25%"}),
+            ("max", None, {"max_unlimited": True}),
+            ("max", "none", {"max_unlimited": True, "max_per_gpu": "none"}),
+            ("max", "40,1:16", {"max": 40, "max_per_gpu": "1:16"}),
+            ("max", "none,1:16", {"max_unlimited": True, "max_per_gpu": "1:16"}),
+            ("memory_max", "16G,1:25%", {"memory_max": 16 << 30, "memory_max_per_gpu": "1:25%"}),
+        ):
+            with self.subTest(value):
+                settings = amounts.settings_of(name, value)
+                self.assertEqual(settings, said)
+                fields = {field: set_to for field, set_to in settings.items() if not field.endswith("unlimited")}
+                again = amounts.settings_of(name, amounts.value_of(model.Slice(**fields), name))
+                same = {f"{name}_per_gpu": "none"}
+                self.assertEqual({**same, **again}, {**same, **said})
 
 
 class Package(instance.SystemTest):
@@ -53,6 +74,8 @@ class Package(instance.SystemTest):
         self.assertIsNone(batch.set(max=None, memory_max=1 << 30).max)
         self.assertEqual([one.path for one in there.slices()], ["/", "batch"])
         self.assertEqual(batch.set(memory_max=None).memory_max, None)
+        self.assertEqual(batch.set(max="50%", reserve="0:2").max_per_gpu, "50%")
+        self.assertEqual([(on.reserve, on.max) for on in batch.get().on_gpus], [(2, instance.SMS // 2)])
         batch.delete()
         self.assertEqual([one.path for one in there.snapshot().slices], ["/"])
         self.assertEqual([device.sms for device in there.status().devices], [instance.SMS])

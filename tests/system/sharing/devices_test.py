@@ -1,6 +1,7 @@
 """Two GPUs: what holds for a slice holds on each by itself, and what happens on one does not touch the other."""
 
 import re
+import signal
 
 from tests.system.harness import instance
 
@@ -105,6 +106,64 @@ class TwoDevices(instance.SystemTest):
             right, rounds = program.ask("end", device).split(" of ")
             self.assertEqual(right, rounds)
             self.assertGreater(self.usage_on("s", program.pid, device)["launches"], 5)
+
+    def test_amounts_of_one_gpu_and_parts_hold_on_each(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--max", "50%,1:5", "--memory-max", "25%")
+        self.gpuctl("create-slice", "ls", "--reserve", "1:2", "--reserve-mode", "strict")
+        program = Devices(self, "s")
+        self.assertEqual([one["memory"] for one in program.told()], [size // 4 for size in MEMORY])
+        for device in (0, 1):
+            self.assertEqual(program.ask("begin", device, 1024, 50), "ok")
+        # On GPU 1 the reserve leaves 4 of the 5.
+        for device, granted in ((0, 4), (1, 4)):
+            self.wait_usage("s", program.pid, device, granted=granted, holding=granted)
+        self.gpuctl("set", "s", "max=0:2")
+        for device, granted in ((0, 2), (1, 4)):
+            self.wait_usage("s", program.pid, device, granted=granted, holding=granted)
+        before = self.call("ListSlices")
+        on_gpus = next(one["on_gpus"] for one in before["slices"] if one["path"] == "s")
+        self.assertEqual(
+            on_gpus,
+            [
+                {"device": 0, "reserve": 0, "max": 2, "memory_max": MEMORY[0] // 4},
+                {"device": 1, "reserve": 0, "memory_max": MEMORY[1] // 4},
+            ],
+        )
+        for device in (0, 1):
+            self.assertEqual(*program.ask("end", device).split(" of "))
+        program.end()
+
+    def test_amounts_of_one_gpu_outlast_the_daemon_and_are_saved_as_they_are_written(self):
+        self.start_daemon()
+        config = self.scratch / "gpuctl.toml"
+        self.gpuctl("create-slice", "a", "--reserve", "25%", "--max", "6,1:none", "--memory-max", "0:100M")
+        self.gpuctl("save", "a", "--config", config)
+        saved = next((self.scratch / "gpuctl.toml.d").iterdir()).read_text()
+        for line in ('reserve = "25%"', 'max = "6,1:none"', 'memory_max = "0:100M"'):
+            self.assertIn(line + "\n", saved)
+        before = self.call("GetSlice", path="a")["slice"]
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.daemon.wait(), 0, self.daemon.err())
+        self.start_daemon()
+        self.assertEqual(self.call("GetSlice", path="a")["slice"], before)
+        tree = self.scratch / "tree.toml"
+        tree.write_text(saved)
+        self.assertEqual(self.gpuctl("apply", tree).stdout, "nothing to change\n")
+        self.gpuctl("set", "a", "max=none", "reserve=1", "memory-max=none")
+        self.assertEqual(
+            self.gpuctl("apply", tree).stdout,
+            "changed a: reserve 1 -> 25%, max none -> 6,1:none, memory_max none -> 0:100M\n",
+        )
+
+    def test_what_does_not_fit_one_gpu_is_refused_by_its_name(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a", "--reserve", "1:4")
+        refused = self.gpuctl("create-slice", "b", "--reserve", "1:3", check=False)
+        self.assertEqual(refused.stderr, "gpuctl: reserve: 'b' asks for 3 SMs of GPU 1 and its parent can give 2\n")
+        self.gpuctl("create-slice", "b", "--reserve", "0:8")
+        noted = self.gpuctl("create-slice", "c", "--max", "2:3")
+        self.assertEqual(noted.stderr, "note: there is no GPU 2 here: what is set for it has no effect\n")
 
     def test_programs_on_different_devices_do_not_hinder_each_other(self):
         self.start_daemon()

@@ -1,0 +1,148 @@
+// Amounts that are not the same number on every GPU, as people write them: "25%" of each, "1:16" on GPU 1 alone, or
+// both and more of them in a list. They stand in place of the number that a setting has for every GPU, or beside it.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/limit_text.h"
+
+namespace gpuctl {
+
+/// What an amount counts. Only bytes may have a unit.
+enum class AmountOf { sms, bytes };
+
+/// The text of a setting without any: it is the same number on every GPU.
+inline constexpr std::string_view kSameOnEach = "none";
+
+/// Whether the text is more than one number for every GPU.
+inline bool is_per_gpu(std::string_view text) {
+  return text.find_first_of("%,:") != std::string_view::npos;
+}
+
+/// What such a value must look like, for errors.
+inline constexpr std::string_view kPerGpuForm =
+    "a number or a part such as 25%, of every GPU, or of one as in 0:8, or a list such as 25%,1:8";
+
+/// The amounts of one setting by GPU. In a list the first part may be for every GPU that the others do not name.
+class PerGpu {
+ public:
+  /// One amount: a number, a part of what the GPU has, or no limit.
+  struct Amount {
+    std::int64_t number = 0;
+    bool per_cent = false;
+    bool lifted = false;
+    bool operator==(const Amount&) const = default;
+  };
+  struct One {
+    std::string gpu;  ///< its index or UUID; "": every other GPU
+    Amount amount;
+    bool operator==(const One&) const = default;
+
+    /// A UUID is recognised by its beginning, as by CUDA.
+    bool names(std::int64_t index, std::string_view uuid) const {
+      return gpu == std::to_string(index) || (gpu.starts_with("GPU-") && uuid.starts_with(gpu));
+    }
+  };
+
+  bool empty() const { return list_.empty(); }
+  const std::vector<One>& list() const { return list_; }
+  bool operator==(const PerGpu&) const = default;
+
+  /// What is set for the GPU; null: the number for every GPU.
+  const Amount* find(std::int64_t index, std::string_view uuid) const {
+    const Amount* others = nullptr;
+    for (const One& one : list_) {
+      if (one.gpu.empty())
+        others = &one.amount;
+      else if (one.names(index, uuid))
+        return &one.amount;
+    }
+    return others;
+  }
+
+  /// As parse_per_gpu reads it; kSameOnEach if there are none.
+  std::string text(AmountOf of) const {
+    std::string all;
+    for (const auto& [gpu, amount] : list_)
+      all.append(all.empty() ? "" : ",").append(gpu).append(gpu.empty() ? "" : ":").append(amount_text(amount, of));
+    return all.empty() ? std::string(kSameOnEach) : all;
+  }
+
+ private:
+  friend std::optional<PerGpu> parse_per_gpu(std::string_view text, AmountOf of);
+
+  static std::string amount_text(const Amount& amount, AmountOf of) {
+    if (amount.lifted) return "none";
+    if (amount.per_cent) return std::to_string(amount.number) + "%";
+    return of == AmountOf::bytes ? size_text(amount.number) : std::to_string(amount.number);
+  }
+
+  std::vector<One> list_;
+};
+
+inline constexpr std::size_t kMostPerGpu = 64;      ///< amounts in one list
+inline constexpr std::size_t kMostGpuName = 40;     ///< characters: a UUID has as many
+inline constexpr std::int64_t kMostSms = 0xfffffe;  ///< as a number in a list
+
+inline std::optional<PerGpu::Amount> parse_amount(std::string_view text, AmountOf of) {
+  if (lifts_limit(text)) return PerGpu::Amount{.lifted = true};
+  PerGpu::Amount amount{.per_cent = text.ends_with('%')};
+  if (amount.per_cent) text.remove_suffix(1);
+  std::optional<std::int64_t> number;
+  if (of == AmountOf::bytes && !amount.per_cent) {
+    number = parse_size(text);
+  } else {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) number = value;
+  }
+  constexpr std::int64_t kWhole = 100;
+  const std::int64_t most = amount.per_cent ? kWhole : of == AmountOf::sms ? kMostSms : INT64_MAX;
+  if (!number || *number < 0 || *number > most) return std::nullopt;
+  amount.number = *number;
+  return amount;
+}
+
+/// Empty unless the text is a list of amounts, each "AMOUNT" or "GPU:AMOUNT", of which each names another GPU; or
+/// kSameOnEach. An amount is a number, "none" for no limit, or whole per cent.
+inline std::optional<PerGpu> parse_per_gpu(std::string_view text, AmountOf of) {
+  PerGpu parsed;
+  if (text == kSameOnEach) return parsed;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+    const std::size_t colon = part.rfind(':');
+    const std::string gpu(colon == std::string_view::npos ? std::string_view() : part.substr(0, colon));
+    const auto amount = parse_amount(colon == std::string_view::npos ? part : part.substr(colon + 1), of);
+    const bool digits = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos && gpu.size() <= 4 &&
+                        (gpu[0] != '0' || gpu.size() == 1);
+    const bool uuid = gpu.size() > 4 && gpu.starts_with("GPU-") && gpu.size() <= kMostGpuName &&
+                      gpu.find_first_not_of("0123456789abcdef-", 4) == std::string::npos;
+    const bool twice = std::ranges::find(parsed.list_, gpu, &PerGpu::One::gpu) != parsed.list_.end();
+    if (!amount || twice || !(colon == std::string_view::npos ? parsed.empty() : digits || uuid)) return std::nullopt;
+    if (parsed.list_.size() == kMostPerGpu) return std::nullopt;
+    parsed.list_.push_back({gpu, *amount});
+  }
+  return parsed;
+}
+
+/// One text of what a setting has for every GPU, "8" or "none", and for single ones, as people write it. `fallback`:
+/// the number's default as text, which a list need not begin with.
+inline std::string amount_text(std::string number, std::string_view fallback, std::string_view per_gpu) {
+  if (per_gpu == kSameOnEach) return number;
+  const bool for_all = per_gpu.substr(0, per_gpu.find(',')).find(':') == std::string_view::npos;
+  if (for_all || number == fallback) return std::string(per_gpu);
+  return std::move(number.append(",").append(per_gpu));
+}
+
+}  // namespace gpuctl

@@ -1,0 +1,66 @@
+#include "sched/on_gpu.h"
+
+#include <algorithm>
+
+namespace gpuctl::sched {
+
+namespace {
+
+constexpr std::uint64_t kWhole = 100;
+
+/// `whole * part / kWhole` of any `whole`.
+std::uint64_t part_of(std::uint64_t whole, std::int64_t part) {
+  const auto per_cent = static_cast<std::uint64_t>(part);
+  return whole / kWhole * per_cent + whole % kWhole * per_cent / kWhole;
+}
+
+CapSM sms_on(CapSM every, const PerGpu& per_gpu, const GpuSize& gpu) {
+  const PerGpu::Amount* const amount = per_gpu.find(gpu.index, gpu.uuid);
+  if (amount == nullptr) return every;
+  if (amount->lifted) return kUnlimitedCapSM;
+  if (!amount->per_cent) return CapSM{static_cast<std::uint32_t>(amount->number)};
+  const auto sms = static_cast<std::uint32_t>(part_of(gpu.sms.count, amount->number));
+  return CapSM{amount->number > 0 ? std::max(sms, 1u) : sms};
+}
+
+std::optional<std::uint64_t> bytes_on(std::optional<std::uint64_t> every, const PerGpu& per_gpu, const GpuSize& gpu) {
+  const PerGpu::Amount* const amount = per_gpu.find(gpu.index, gpu.uuid);
+  if (amount == nullptr) return every;
+  if (amount->lifted) return std::nullopt;
+  return amount->per_cent ? part_of(gpu.memory, amount->number) : static_cast<std::uint64_t>(amount->number);
+}
+
+bool names(const PerGpu& per_gpu, const GpuSize& gpu) {
+  return std::ranges::any_of(per_gpu.list(), [&](const PerGpu::One& one) { return one.names(gpu.index, gpu.uuid); });
+}
+
+}  // namespace
+
+bool differs_by_gpu(const Slice& slice) {
+  return !slice.reserve_per_gpu.empty() || !slice.max_per_gpu.empty() || !slice.memory_max_per_gpu.empty();
+}
+
+bool differ_by_gpu(const Slices& slices) {
+  return std::ranges::any_of(slices, [](const auto& entry) { return differs_by_gpu(entry.second); });
+}
+
+bool names_gpu(const Slice& slice, const GpuSize& gpu) {
+  return names(slice.reserve_per_gpu, gpu) || names(slice.max_per_gpu, gpu);
+}
+
+Slice on_gpu(const Slice& slice, const GpuSize& gpu) {
+  Slice on = slice;
+  on.reserve = sms_on(slice.reserve, slice.reserve_per_gpu, gpu);
+  on.max = sms_on(slice.max, slice.max_per_gpu, gpu);
+  on.memory_max = bytes_on(slice.memory_max, slice.memory_max_per_gpu, gpu);
+  on.reserve_per_gpu = on.max_per_gpu = on.memory_max_per_gpu = {};
+  return on;
+}
+
+Slices on_gpu(const Slices& slices, const GpuSize& gpu) {
+  Slices on;
+  for (const auto& [path, slice] : slices) on.emplace_hint(on.end(), path, on_gpu(slice, gpu));
+  return on;
+}
+
+}  // namespace gpuctl::sched

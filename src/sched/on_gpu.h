@@ -1,0 +1,33 @@
+// Settings of slices on one GPU, where the amounts are not the same number on each. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sched/slices.h"
+
+namespace gpuctl::sched {
+
+/// What amounts are parts of, and what tells a GPU from others.
+struct GpuSize {
+  std::int64_t index = 0;
+  std::string uuid;
+  CapSM sms{};
+  std::uint64_t memory = 0;  ///< bytes
+};
+
+/// Whether an amount of the slice is not the same number on every GPU.
+bool differs_by_gpu(const Slice& slice);
+bool differ_by_gpu(const Slices& slices);
+
+/// Whether an amount of the slice names the GPU.
+bool names_gpu(const Slice& slice, const GpuSize& gpu);
+
+/// The slice with the amounts that it has on the GPU: each is a number, or lifted. Of a part that is not 0 there is one
+/// SM at least, else what is not a whole number is rounded down. So parts that add up to the whole always fit.
+Slice on_gpu(const Slice& slice, const GpuSize& gpu);
+
+/// The same of all.
+Slices on_gpu(const Slices& slices, const GpuSize& gpu);
+
+}  // namespace gpuctl::sched

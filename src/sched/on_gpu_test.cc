@@ -1,0 +1,111 @@
+#include "sched/on_gpu.h"
+
+#include <gtest/gtest.h>
+
+#include "sched/slice_tree.h"
+
+namespace gpuctl::sched {
+namespace {
+
+const Caller kRoot{.uid = 0, .gids = {}};
+const GpuSize kLarge{.index = 0, .uuid = "GPU-aa00", .sms = CapSM{132}, .memory = 80'000},
+    kSmall{.index = 1, .uuid = "GPU-bb00", .sms = CapSM{78}, .memory = 40'000};
+
+SliceTree two_gpus() {
+  return SliceTree({kLarge, kSmall}, 0);
+}
+
+Slice slice_on(const SliceTree& tree, std::string_view path, const GpuSize& gpu) {
+  return *tree.on(gpu).find(path);
+}
+
+TEST(OnGpu, PartsAreOfEachGpu) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "50%", .memory_max_per_gpu = "25%"}, kRoot));
+  EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{33});
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{19});
+  EXPECT_EQ(slice_on(tree, "ls", kLarge).max, CapSM{66});
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).max, CapSM{39});
+  EXPECT_EQ(slice_on(tree, "ls", kLarge).memory_max, 20'000u);
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).memory_max, 10'000u);
+  const Effective most = tree.effective().back();
+  EXPECT_EQ(most.reserve, CapSM{33});
+  EXPECT_EQ(most.max, CapSM{66});
+  EXPECT_EQ(most.memory_max, 20'000u);
+}
+
+TEST(OnGpu, OneGpuHasAnother) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_per_gpu = "1:16", .max_per_gpu = "GPU-bb:40"}, kRoot));
+  EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{8});
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{16});
+  EXPECT_EQ(slice_on(tree, "ls", kLarge).max, kUnlimitedCapSM);
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).max, CapSM{40});
+  EXPECT_EQ(tree.nodes().back().max, kUnlimitedCapSM);
+}
+
+TEST(OnGpu, APartIsAnSmAtLeastAndNothingIsNothing) {
+  const GpuSize tiny{.index = 0, .uuid = {}, .sms = CapSM{8}};
+  SliceTree tree({tiny}, 0);
+  ASSERT_TRUE(tree.create("a", {.max_per_gpu = "1%"}, kRoot));
+  ASSERT_TRUE(tree.create("b", {.max_per_gpu = "0%"}, kRoot));
+  EXPECT_EQ(slice_on(tree, "a", tiny).max, CapSM{1});
+  EXPECT_EQ(slice_on(tree, "b", tiny).max, CapSM{0});
+}
+
+TEST(OnGpu, ANumberByItselfIsForEveryGpu) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "1:40"}, kRoot));
+  ASSERT_TRUE(tree.change("ls", {.reserve = 8, .max_unlimited = true}, kRoot));
+  EXPECT_FALSE(differ_by_gpu(tree.slices()));
+  EXPECT_EQ(tree.find("ls")->reserve, CapSM{8});
+  ASSERT_TRUE(tree.change("ls", {.reserve_per_gpu = "0:4", .weight = 5}, kRoot));
+  EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{4});
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{8});
+}
+
+TEST(OnGpu, ReservesFitEachGpuThatTheyName) {
+  SliceTree tree = two_gpus();
+  for (const char* path : {"a", "b", "c", "d"}) ASSERT_TRUE(tree.create(path, {.reserve_per_gpu = "25%"}, kRoot));
+  const auto refused = tree.create("e", {.reserve_per_gpu = "1:4"}, kRoot);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "reserve of slice e does not fit: 4 asked, 2 available on GPU 1");
+  EXPECT_TRUE(tree.create("e", {.reserve_per_gpu = "1:2"}, kRoot));
+  // A number for every GPU has only to fit the largest, which is full.
+  EXPECT_FALSE(tree.create("f", {.reserve = 1}, kRoot));
+  EXPECT_FALSE(tree.change("a", {.reserve_per_gpu = "80%"}, kRoot));
+}
+
+TEST(OnGpu, AReserveIsBelowTheMaxOnEachGpuThatTheyName) {
+  SliceTree tree = two_gpus();
+  const auto refused = tree.create("ls", {.reserve = 8, .max_per_gpu = "1:4"}, kRoot);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "reserve: reserve 8 is above max 4 on GPU 1");
+  EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_per_gpu = "1:4", .max_per_gpu = "1:4"}, kRoot));
+}
+
+TEST(OnGpu, ManySlicesAtOnceExchangeWhatTheyHaveThere) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("a", {.reserve_per_gpu = "1:70"}, kRoot));
+  ASSERT_TRUE(tree.create("b", {.reserve_per_gpu = "1:8"}, kRoot));
+  const SliceChange less{.reserve_per_gpu = "1:8"}, more{.reserve_per_gpu = "1:70"},
+      too_much{.reserve_per_gpu = "1:71"};
+  std::size_t at = 0;
+  const std::vector<SliceTree::Edit> fits{{"a", &less}, {"b", &more}}, does_not{{"a", &less}, {"b", &too_much}};
+  EXPECT_FALSE(tree.apply(does_not, kRoot, tree.capacity(), at));
+  EXPECT_EQ(at, 1u);
+  EXPECT_TRUE(tree.apply(fits, kRoot, tree.capacity(), at));
+  EXPECT_EQ(slice_on(tree, "b", kSmall).reserve, CapSM{70});
+}
+
+TEST(OnGpu, WhatIsNoAmountIsRefused) {
+  SliceTree tree = two_gpus();
+  EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "lots"}, kRoot).error().field, "reserve_per_gpu");
+  EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "0:none"}, kRoot).error().field, "reserve_per_gpu");
+  EXPECT_EQ(tree.create("a", {.max_per_gpu = "101%"}, kRoot).error().field, "max_per_gpu");
+  EXPECT_EQ(tree.change("/", {.reserve_per_gpu = "50%"}, kRoot).error().field, "reserve_per_gpu");
+  EXPECT_TRUE(tree.change("/", {.max_per_gpu = "50%"}, kRoot));
+}
+
+}  // namespace
+}  // namespace gpuctl::sched
