@@ -157,6 +157,7 @@ SETTINGS = (
     "frozen",
     "owner_uid",
     "owner_gid",
+    "join",
 )
 
 

@@ -83,6 +83,7 @@ class Slice:
     frozen: str = "no"
     owner_uid: int = 0
     owner_gid: int = -1
+    join: str = "none"
     granted: int = 0
     demand: int = 0
     clients: int = 0
@@ -182,6 +183,7 @@ def read_slice(said: dict[str, Any]) -> Slice:
         read(Slice, said),
         latencies=read_latencies(said.get("latencies", [])),
         pressure=[read(Pressure, one) for one in said.get("pressure", [])],
+        on_gpus=[read(SliceOnGpu, one) for one in said.get("on_gpus", [])],
     )
 
 

@@ -73,7 +73,11 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
   NUMBER(owner_uid, 0, .kind = SettingKind::user, .least = 0, .greatest = kIdGreatest, .on_root = true, \
          .option = "owner", .argument = "USER[:GROUP]", \
          .help = "Who may create slices below it, change them and run programs in them") \
-  NUMBER(owner_gid, kNoGroup, .kind = SettingKind::group, .least = kNoGroup, .greatest = kIdGreatest, .on_root = true)
+  NUMBER(owner_gid, kNoGroup, .kind = SettingKind::group, .least = kNoGroup, .greatest = kIdGreatest, \
+         .on_root = true) \
+  TEXT(join, "none", .kind = SettingKind::join, \
+       .option = "join", .argument = "user:NAME|group:NAME|unit:NAME,...|none", \
+       .help = "Programs that name no slice and run as that user, or in that unit of systemd, are in this one")
 // clang-format on
 
 /// Settings of a slice as requested, not yet validated. A setting that is absent stays as it is.
@@ -103,7 +107,8 @@ enum class SettingKind {
   latency,
   policy,
   user,
-  group
+  group,
+  join
 };
 
 inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound

@@ -182,7 +182,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   slice.latency_now = slice.isolation_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
   expect_same_fields(to_json(SliceSettings{1, "1:4", "strict", 100, 1, true, "25%", 1, 1, "isolated", 1, true, "0:1G",
-                                           "2x", "share", "yes", 1, 1}),
+                                           "2x", "share", "yes", 1, 1, "user:1"}),
                      i.types.at("SliceSettings"), "SliceSettings");
   expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1}), i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");

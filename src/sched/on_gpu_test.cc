@@ -7,7 +7,7 @@
 namespace gpuctl::sched {
 namespace {
 
-const Caller kRoot{.uid = 0, .gids = {}};
+const Caller kOwnerOfAll{.uid = 0, .gids = {}};
 const GpuSize kLarge{.index = 0, .uuid = "GPU-aa00", .sms = CapSM{132}, .memory = 80'000},
     kSmall{.index = 1, .uuid = "GPU-bb00", .sms = CapSM{78}, .memory = 40'000};
 
@@ -21,7 +21,8 @@ Slice slice_on(const SliceTree& tree, std::string_view path, const GpuSize& gpu)
 
 TEST(OnGpu, PartsAreOfEachGpu) {
   SliceTree tree = two_gpus();
-  ASSERT_TRUE(tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "50%", .memory_max_per_gpu = "25%"}, kRoot));
+  ASSERT_TRUE(
+      tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "50%", .memory_max_per_gpu = "25%"}, kOwnerOfAll));
   EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{33});
   EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{19});
   EXPECT_EQ(slice_on(tree, "ls", kLarge).max, CapSM{66});
@@ -36,7 +37,7 @@ TEST(OnGpu, PartsAreOfEachGpu) {
 
 TEST(OnGpu, OneGpuHasAnother) {
   SliceTree tree = two_gpus();
-  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_per_gpu = "1:16", .max_per_gpu = "GPU-bb:40"}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_per_gpu = "1:16", .max_per_gpu = "GPU-bb:40"}, kOwnerOfAll));
   EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{8});
   EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{16});
   EXPECT_EQ(slice_on(tree, "ls", kLarge).max, kUnlimitedCapSM);
@@ -47,64 +48,64 @@ TEST(OnGpu, OneGpuHasAnother) {
 TEST(OnGpu, APartIsAnSmAtLeastAndNothingIsNothing) {
   const GpuSize tiny{.index = 0, .uuid = {}, .sms = CapSM{8}};
   SliceTree tree({tiny}, 0);
-  ASSERT_TRUE(tree.create("a", {.max_per_gpu = "1%"}, kRoot));
-  ASSERT_TRUE(tree.create("b", {.max_per_gpu = "0%"}, kRoot));
+  ASSERT_TRUE(tree.create("a", {.max_per_gpu = "1%"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("b", {.max_per_gpu = "0%"}, kOwnerOfAll));
   EXPECT_EQ(slice_on(tree, "a", tiny).max, CapSM{1});
   EXPECT_EQ(slice_on(tree, "b", tiny).max, CapSM{0});
 }
 
 TEST(OnGpu, ANumberByItselfIsForEveryGpu) {
   SliceTree tree = two_gpus();
-  ASSERT_TRUE(tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "1:40"}, kRoot));
-  ASSERT_TRUE(tree.change("ls", {.reserve = 8, .max_unlimited = true}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "1:40"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.change("ls", {.reserve = 8, .max_unlimited = true}, kOwnerOfAll));
   EXPECT_FALSE(differ_by_gpu(tree.slices()));
   EXPECT_EQ(tree.find("ls")->reserve, CapSM{8});
-  ASSERT_TRUE(tree.change("ls", {.reserve_per_gpu = "0:4", .weight = 5}, kRoot));
+  ASSERT_TRUE(tree.change("ls", {.reserve_per_gpu = "0:4", .weight = 5}, kOwnerOfAll));
   EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{4});
   EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{8});
 }
 
 TEST(OnGpu, ReservesFitEachGpuThatTheyName) {
   SliceTree tree = two_gpus();
-  for (const char* path : {"a", "b", "c", "d"}) ASSERT_TRUE(tree.create(path, {.reserve_per_gpu = "25%"}, kRoot));
-  const auto refused = tree.create("e", {.reserve_per_gpu = "1:4"}, kRoot);
+  for (const char* path : {"a", "b", "c", "d"}) ASSERT_TRUE(tree.create(path, {.reserve_per_gpu = "25%"}, kOwnerOfAll));
+  const auto refused = tree.create("e", {.reserve_per_gpu = "1:4"}, kOwnerOfAll);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "reserve of slice e does not fit: 4 asked, 2 available on GPU 1");
-  EXPECT_TRUE(tree.create("e", {.reserve_per_gpu = "1:2"}, kRoot));
+  EXPECT_TRUE(tree.create("e", {.reserve_per_gpu = "1:2"}, kOwnerOfAll));
   // A number for every GPU has only to fit the largest, which is full.
-  EXPECT_FALSE(tree.create("f", {.reserve = 1}, kRoot));
-  EXPECT_FALSE(tree.change("a", {.reserve_per_gpu = "80%"}, kRoot));
+  EXPECT_FALSE(tree.create("f", {.reserve = 1}, kOwnerOfAll));
+  EXPECT_FALSE(tree.change("a", {.reserve_per_gpu = "80%"}, kOwnerOfAll));
 }
 
 TEST(OnGpu, AReserveIsBelowTheMaxOnEachGpuThatTheyName) {
   SliceTree tree = two_gpus();
-  const auto refused = tree.create("ls", {.reserve = 8, .max_per_gpu = "1:4"}, kRoot);
+  const auto refused = tree.create("ls", {.reserve = 8, .max_per_gpu = "1:4"}, kOwnerOfAll);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "reserve: reserve 8 is above max 4 on GPU 1");
-  EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_per_gpu = "1:4", .max_per_gpu = "1:4"}, kRoot));
+  EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_per_gpu = "1:4", .max_per_gpu = "1:4"}, kOwnerOfAll));
 }
 
 TEST(OnGpu, ManySlicesAtOnceExchangeWhatTheyHaveThere) {
   SliceTree tree = two_gpus();
-  ASSERT_TRUE(tree.create("a", {.reserve_per_gpu = "1:70"}, kRoot));
-  ASSERT_TRUE(tree.create("b", {.reserve_per_gpu = "1:8"}, kRoot));
+  ASSERT_TRUE(tree.create("a", {.reserve_per_gpu = "1:70"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("b", {.reserve_per_gpu = "1:8"}, kOwnerOfAll));
   const SliceChange less{.reserve_per_gpu = "1:8"}, more{.reserve_per_gpu = "1:70"},
       too_much{.reserve_per_gpu = "1:71"};
   std::size_t at = 0;
   const std::vector<SliceTree::Edit> fits{{"a", &less}, {"b", &more}}, does_not{{"a", &less}, {"b", &too_much}};
-  EXPECT_FALSE(tree.apply(does_not, kRoot, tree.capacity(), at));
+  EXPECT_FALSE(tree.apply(does_not, kOwnerOfAll, tree.capacity(), at));
   EXPECT_EQ(at, 1u);
-  EXPECT_TRUE(tree.apply(fits, kRoot, tree.capacity(), at));
+  EXPECT_TRUE(tree.apply(fits, kOwnerOfAll, tree.capacity(), at));
   EXPECT_EQ(slice_on(tree, "b", kSmall).reserve, CapSM{70});
 }
 
 TEST(OnGpu, WhatIsNoAmountIsRefused) {
   SliceTree tree = two_gpus();
-  EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "lots"}, kRoot).error().field, "reserve_per_gpu");
-  EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "0:none"}, kRoot).error().field, "reserve_per_gpu");
-  EXPECT_EQ(tree.create("a", {.max_per_gpu = "101%"}, kRoot).error().field, "max_per_gpu");
-  EXPECT_EQ(tree.change("/", {.reserve_per_gpu = "50%"}, kRoot).error().field, "reserve_per_gpu");
-  EXPECT_TRUE(tree.change("/", {.max_per_gpu = "50%"}, kRoot));
+  EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "lots"}, kOwnerOfAll).error().field, "reserve_per_gpu");
+  EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "0:none"}, kOwnerOfAll).error().field, "reserve_per_gpu");
+  EXPECT_EQ(tree.create("a", {.max_per_gpu = "101%"}, kOwnerOfAll).error().field, "max_per_gpu");
+  EXPECT_EQ(tree.change("/", {.reserve_per_gpu = "50%"}, kOwnerOfAll).error().field, "reserve_per_gpu");
+  EXPECT_TRUE(tree.change("/", {.max_per_gpu = "50%"}, kOwnerOfAll));
 }
 
 }  // namespace

@@ -8,6 +8,13 @@ std::string policy_text(const Slice& slice) {
   return slice.job_policy.empty() ? std::string(slice.policy->name) : slice.job_policy;
 }
 
+std::string join_text(const Slice& slice) {
+  std::string text;
+  for (const Join& join : slice.join)
+    text.append(text.empty() ? "" : ",").append(kJoinWords[static_cast<std::size_t>(join.by)]) += ':' + join.text;
+  return text.empty() ? std::string(kNobodyJoins) : text;
+}
+
 std::string_view mode_name(ReserveMode mode) {
   return kReserveModes[static_cast<std::size_t>(mode)];
 }

@@ -7,7 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/join_text.h"
 #include "base/per_gpu.h"
 #include "base/result.h"
 #include "base/slice_settings.h"
@@ -54,9 +56,9 @@ struct Slice {
   PerGpu max_per_gpu;
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
-  bool isolated = false;                                       ///< its programs share no context of the GPU with others
-  bool isolated_by_auto = true;                                ///< SliceTree::isolate() says so, not the setting
-  std::optional<std::uint64_t> memory_max;                     ///< bytes, of all its programs together
+  bool isolated = false;                    ///< its programs share no context of the GPU with others
+  bool isolated_by_auto = true;             ///< SliceTree::isolate() says so, not the setting
+  std::optional<std::uint64_t> memory_max;  ///< bytes, of all its programs together
   PerGpu memory_max_per_gpu;
   std::string latency{slice_setting("latency").text_default};  ///< base/latency_text.h
   const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree
@@ -64,12 +66,16 @@ struct Slice {
   bool frozen = false;             ///< its programs get no SMs
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
+  std::vector<Join> join;  ///< whose programs are in it that name no slice
 
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
 /// The slice's policy as text: the name of a row, or a policy for jobs with its options.
 std::string policy_text(const Slice& slice);
+
+/// The setting `join` as text.
+std::string join_text(const Slice& slice);
 
 /// Settings as they arrive from outside, not yet validated. Only what is present is changed.
 using SliceChange = SliceSettings;

@@ -7,6 +7,7 @@
 
 #include "base/plural.h"
 #include "sched/apply_change.h"
+#include "sched/joins.h"
 #include "sched/policy.h"
 
 namespace gpuctl::sched {
@@ -103,7 +104,14 @@ SliceResult<Slice> SliceTree::fresh(std::string_view path, const SliceChange& ch
   Slice slice;
   slice.policy = &policies().front();
   slice.owner_uid = caller.uid;
-  return apply_change(slice, change);
+  return allowed(path, slice, apply_change(slice, change), caller);
+}
+
+/// Whose programs are in a slice is for those to say who own the root: it takes them from where they would be.
+SliceResult<Slice> SliceTree::allowed(std::string_view path, const Slice& now, SliceResult<Slice> wanted,
+                                      const Caller& caller) const {
+  if (wanted && wanted->join != now.join && !may_change_below("/", caller)) return error(Code::permission_denied, path);
+  return wanted;
 }
 
 /// A slice that is to be changed; not admitted yet. The root's reserve stays the whole GPU, whatever its max.
@@ -113,7 +121,7 @@ SliceResult<Slice> SliceTree::changed(std::string_view path, const SliceChange& 
   const bool root = path == "/";
   const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
   if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
-  if (!root) return apply_change(*found, change);
+  if (!root) return allowed(path, *found, apply_change(*found, change), caller);
   for (const SliceSetting& setting : kSliceSettings)
     if (!setting.on_root && is_given(setting, change))
       return invalid(path, std::string(setting.name), "cannot be set on the root: it is the whole GPU");
@@ -128,7 +136,8 @@ SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& ch
   const auto wanted = fresh(path, change, caller);
   if (!wanted) return wanted.error();
   if (auto admitted = admit(path, {}, *wanted); !admitted) return admitted.error();
-  slices_.emplace(path, *wanted);
+  const auto added = slices_.emplace(path, *wanted).first;
+  if (auto alone = named_once(path); !alone) return slices_.erase(added), alone.error();
   return {};
 }
 
@@ -137,7 +146,8 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   if (!wanted) return wanted.error();
   Slice& now = slices_.find(path)->second;
   if (auto admitted = admit(path, now, *wanted); !admitted) return admitted.error();
-  now = *wanted;
+  Slice before = std::exchange(now, *wanted);
+  if (auto alone = named_once(path); !alone) return now = std::move(before), alone.error();
   return {};
 }
 
@@ -156,7 +166,14 @@ SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& ca
     all.slices_.insert_or_assign(std::string(path), *wanted);
   }
   if (auto admitted = all.admit_all(edits, capacity, at); !admitted) return admitted.error();
+  for (at = 0; at < edits.size(); ++at)
+    if (auto alone = all.named_once(edits[at].path); !alone) return alone.error();
   *this = std::move(all);
+  return {};
+}
+
+SliceResult<void> SliceTree::named_once(std::string_view path) const {
+  if (std::string reason = named_twice(slices_, path); !reason.empty()) return invalid(path, "join", std::move(reason));
   return {};
 }
 

@@ -32,7 +32,8 @@ struct SliceOwner {
 ///
 /// Rights: root, and the owner (uid or gid) of a slice or of one above it, may create, change and delete what is
 /// *below* that slice. So the settings of a slice are changed by the owner of the level above. Its own owner may change
-/// only `policy`, which acts below it. A new slice belongs to the uid that created it and to no group.
+/// only `policy`, which acts below it, and who owns the root alone `join`. A new slice belongs to the uid that created
+/// it and to no group.
 ///
 /// Limits: below what root has given to an owner there are at most kMaxSlicesPerOwner slices, whoever makes or owns
 /// them. The last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
@@ -98,6 +99,9 @@ class SliceTree {
   SliceResult<void> may_remove(std::string_view path, const Caller& caller) const;
   SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
   SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;
+  SliceResult<Slice> allowed(std::string_view path, const Slice& now, SliceResult<Slice> wanted,
+                             const Caller& caller) const;
+  SliceResult<void> named_once(std::string_view path) const;
   SliceResult<Slice> changed(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
   SliceResult<void> admit_on(std::string_view path, const Slice& now, const Slice& wanted) const;

@@ -12,6 +12,13 @@ namespace {
 
 constexpr std::size_t kMostBytes = 16u << 20;  // of a file; a thousand slices take a hundredth
 
+/// Those that have a key. What single GPUs have is written with the amount of every GPU.
+std::vector<SliceSetting> with_keys() {
+  std::vector<SliceSetting> settings(kSliceSettings.begin(), kSliceSettings.end());
+  std::erase_if(settings, [](const SliceSetting& setting) { return setting.is_per_gpu(); });
+  return settings;
+}
+
 }  // namespace
 
 void SliceTables::tables(const toml::key& key, const toml::node& node) {
@@ -37,14 +44,19 @@ void SliceTables::setting(const std::string& prefix, const toml::key& key, const
                           sched::SliceChange& change) {
   const std::string field = prefix + "." + std::string(key.str());
   const auto setting = std::ranges::find(kSliceSettings, std::string_view(key.str()), &SliceSetting::name);
-  if (setting == kSliceSettings.end() || setting->is_per_gpu())  // written with the amount before it
-    return problem(key.source(), field, "unknown key; known: " + names_of(kSliceSettings));
+  if (setting == kSliceSettings.end() || setting->is_per_gpu())
+    return problem(key.source(), field, "unknown key; known: " + names_of(with_keys()));
   drop(*setting, change);
-  if (setting->text != nullptr)
+  const std::string_view words = node.value_or(std::string_view());
+  if (setting->per_gpu != nullptr && is_per_gpu(words)) {
+    if (!give_amount(*setting, words, change)) problem(node.source(), field, "must be " + std::string(kPerGpuForm));
+    return;
+  }
+  if (setting->kind == SettingKind::join)
+    change.*setting->text = join(field, node);
+  else if (setting->text != nullptr)
     change.*setting->text = text(field, node);
-  else if (const auto text = node.value<std::string_view>(); text && setting->per_gpu != nullptr && is_per_gpu(*text)) {
-    if (!give_amount(*setting, *text, change)) problem(node.source(), field, "must be " + std::string(kPerGpuForm));
-  } else if (setting->lifted != nullptr && lifts_limit(node.value_or(std::string_view())))
+  else if (setting->lifted != nullptr && lifts_limit(words))
     change.*setting->lifted = true;
   else
     change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)

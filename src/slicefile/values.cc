@@ -1,26 +1,10 @@
 #include "slicefile/values.h"
 
-#include <grp.h>
-#include <pwd.h>
-
 #include "base/limit_text.h"
 #include "sched/slice.h"
+#include "slicefile/join_ids.h"
 
 namespace gpuctl::slicefile {
-
-namespace {
-
-std::optional<std::int64_t> user_id(const std::string& name) {
-  const passwd* entry = ::getpwnam(name.c_str());
-  return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->pw_uid);
-}
-
-std::optional<std::int64_t> group_id(const std::string& name) {
-  const ::group* entry = ::getgrnam(name.c_str());
-  return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->gr_gid);
-}
-
-}  // namespace
 
 void Values::problem(const toml::source_region& source, std::string_view field, std::string_view reason) {
   problems_.push_back(where(source) + ": " + std::string(field) + ": " + std::string(reason));
@@ -48,6 +32,16 @@ std::optional<std::int64_t> Values::bytes(const std::string& field, const toml::
   const auto size = parse_size(node.value_or(std::string_view()));
   if (!size) problem(node.source(), field, R"(must be bytes, a size such as "16G", or "none")");
   return size;
+}
+
+std::optional<std::string> Values::join(const std::string& field, const toml::node& node) {
+  const auto names = text(field, node);
+  if (!names) return names;
+  std::string reason;
+  std::string ids = join_by_ids(*names, reason);
+  if (reason.empty()) return ids;
+  problem(node.source(), field, reason);
+  return std::nullopt;
 }
 
 void Values::boolean(const std::string& field, const toml::node& node, bool& result) {

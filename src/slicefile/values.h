@@ -34,6 +34,9 @@ class Values {
   std::optional<std::int64_t> user(const std::string& field, const toml::node& node);
   std::optional<std::int64_t> group(const std::string& field, const toml::node& node);
 
+  /// A list of who joins a slice, with the numbers of users and groups.
+  std::optional<std::string> join(const std::string& field, const toml::node& node);
+
   void boolean(const std::string& field, const toml::node& node, bool& result);
 
   /// `least` to `greatest`, in the unit of `result`. On a problem `result` stays as it was.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/join_text.h"
 #include "base/latency_text.h"
 #include "base/limit_text.h"
 #include "gpuctl/text/suggest.h"
@@ -13,6 +14,7 @@
 #include "ipc/codec.h"
 #include "sched/policy.h"
 #include "sched/slice.h"
+#include "slicefile/join_ids.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -153,6 +155,12 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     case SettingKind::bytes_per_gpu:
       settings.*setting.text = value;
       return {};
+    case SettingKind::join: {
+      std::string problem;
+      settings.*setting.text = slicefile::join_by_ids(value, problem);
+      if (!problem.empty()) return usage(where + ": " + problem);
+      return {};
+    }
     case SettingKind::user:
     case SettingKind::group:
       return set_owner(value, where, settings);
@@ -185,6 +193,15 @@ Outcome<std::string> slice_path(std::string_view name) {
 std::string user_name(std::int64_t uid) {
   const passwd* entry = uid >= 0 && uid <= kIdGreatest ? ::getpwuid(static_cast<uid_t>(uid)) : nullptr;
   return entry != nullptr ? entry->pw_name : std::to_string(uid);
+}
+
+std::string join_names(std::string_view join) {
+  std::string names;
+  for (const Join& one : parse_join(join).value_or(std::vector<Join>())) {
+    names.append(names.empty() ? "" : ",").append(kJoinWords[static_cast<std::size_t>(one.by)]) += ':';
+    names += one.by == Join::By::user ? user_name(one.id) : one.by == Join::By::group ? group_name(one.id) : one.text;
+  }
+  return names.empty() ? std::string(kNobodyJoins) : names;
 }
 
 std::string group_name(std::int64_t gid) {

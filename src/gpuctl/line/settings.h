@@ -28,6 +28,9 @@ Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& 
 /// "/batch/train/" as "batch/train"; "/" stays. The daemon checks which names are valid; here a name must not be empty.
 Outcome<std::string> slice_path(std::string_view name);
 
+/// The setting `join` with the names of users and groups.
+std::string join_names(std::string_view join);
+
 /// "root", "alice", or the number if there is no such user here; the same for groups.
 std::string user_name(std::int64_t uid);
 std::string group_name(std::int64_t gid);

@@ -55,6 +55,7 @@ void say_of_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc:
 }
 
 struct Joined {
+  std::string slice;
   bool software = false;  ///< the daemon manages software GPUs
   std::string no_sms;     ///< why the slice has none; "": it has some
 };
@@ -76,7 +77,8 @@ std::string shown_command(const std::vector<std::string>& arguments) {
   return ipc::to_utf8(command.substr(0, kMost));
 }
 
-/// Asks the daemon whether we may join the slice, by joining it for a moment: only the daemon knows the rules.
+/// Asks the daemon whether we may join the slice, by joining it for a moment: only the daemon knows the rules. "": it
+/// says which slice is ours.
 Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   Outcome<Daemon> daemon = Daemon::connect(context);
   if (!daemon) return daemon.error();
@@ -89,10 +91,15 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
   say_of_mps(*daemon, slice, status->devices, joining);
   joining["command"] = shown_command(context.command);
-  std::string no_sms = why_no_sms(*daemon, slice);
   const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();
-  return Joined{std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; }),
+  ipc::Fields fields(*attached);
+  std::string joined = fields.text("slice");
+  if (slice.empty() && joined == "/")
+    return usage("run: --slice is missing, and no slice has a setting join for you; give one: --slice NAME");
+  std::string no_sms = why_no_sms(*daemon, joined);
+  return Joined{std::move(joined),
+                std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; }),
                 std::move(no_sms)};
 }
 
@@ -123,7 +130,9 @@ Failure exec_failure(const std::string& program, int error) {
 
 Action declare_run(Arguments& arguments) {
   auto name = std::make_shared<std::string>();
-  const Argument slice = arguments.add("--slice", *name, "The slice to run in (GPUCTL_SLICE)").value("NAME");
+  const Argument slice =
+      arguments.add("--slice", *name, "The slice to run in (GPUCTL_SLICE, else that whose join names you)")
+          .value("NAME");
   auto quiet = std::make_shared<bool>(false);
   arguments.add_flag("--quiet", *quiet, "Do not say which programs the slice does not limit, and that it has no SMs");
   // For the help only: the program's command line is cut off before the options are parsed.
@@ -136,16 +145,15 @@ Action declare_run(Arguments& arguments) {
   return [name, slice, quiet, program](Context& context) -> Outcome<int> {
     const bool heard = !*quiet && ::fcntl(STDERR_FILENO, F_GETFD) >= 0;
     if (!slice.given()) *name = variable("GPUCTL_SLICE");
-    if (name->empty()) return usage("run: --slice is missing; give the slice to run in: --slice NAME");
     if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
-    const Outcome<std::string> path = slice_path(*name);
+    const Outcome<std::string> path = name->empty() && !slice.given() ? Outcome<std::string>("") : slice_path(*name);
     if (!path) return path.error();
     const Outcome<Joined> joined = check_slice(context, *path);
     if (!joined) return joined.error();
 
     RunPlan plan;
     plan.socket = std::filesystem::absolute(context.socket);
-    plan.slice = *path;
+    plan.slice = joined->slice;
     plan.ld_preload = variable("LD_PRELOAD");
     plan.ld_library_path = variable("LD_LIBRARY_PATH");
     const std::string self = own_executable();

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/join_text.h"
 #include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
@@ -47,6 +48,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
+  if (s.join != kNobodyJoins) line("joined by", printable(join_names(s.join)));
   if (is_frozen(s))
     line("frozen", "yes: its programs get no SMs" + std::string(s.effective_frozen ? "" : " until it is thawed"));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);

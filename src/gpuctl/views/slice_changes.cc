@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "base/join_text.h"
 #include "base/plural.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
@@ -14,6 +15,8 @@ namespace {
 std::string value_text(const SliceSetting& setting, const ipc::SliceSettings& settings) {
   if (differs_by_gpu(setting, settings)) return printable(amount_value(setting, settings));
   if (setting.lifted != nullptr && settings.*setting.lifted) return "none";
+  if (setting.kind == SettingKind::join && settings.*setting.text)
+    return printable(join_names(*(settings.*setting.text)));
   if (setting.text != nullptr) return printable((settings.*setting.text).value_or("-"));
   if (!(settings.*setting.number)) return "-";
   const std::int64_t number = *(settings.*setting.number);

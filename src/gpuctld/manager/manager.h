@@ -132,6 +132,8 @@ class Manager {
   Answer get_mps_percentage(Session& session, ipc::Fields& fields);
   bool is_isolated(const std::string& slice) const;
   std::string mps_of(const std::string& slice) const;
+  std::string slice_of(const Session& session) const;
+  sched::SliceResult<void> may_join(const Session& session, const std::string& slice) const;
   bool look_at_mps();
   std::string pipe_directory_of(const Client& client);
   Answer mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues);

@@ -16,6 +16,7 @@
 #include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/stub_map.h"
+#include "sched/joins.h"
 
 namespace gpuctl::daemon {
 
@@ -133,12 +134,12 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
 /// program there.
 Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   std::string slice = fields.text("slice");
-  if (slice.empty()) slice = "/";
+  if (slice.empty()) slice = slice_of(session);
   const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   // Who asks has an MPS started, and kept for a while.
-  if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may) return refuse(may.error());
+  if (auto may = may_join(session, slice); !may) return refuse(may.error());
   scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {
     session.finish(mps_start(session, slice, own_queues));
@@ -176,7 +177,7 @@ std::string Manager::pipe_directory_of(const Client& client) {
 /// With what a program starts in the slice.
 Answer Manager::mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues) {
   const sched::SliceTree& tree = scheduler_.tree();
-  if (auto may = tree.may_join(slice, caller(session)); !may) return refuse(may.error());  // it may have waited
+  if (auto may = may_join(session, slice); !may) return refuse(may.error());  // it may have waited
   const auto index = static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(slice)));
   const DaemonOptions& daemon = scheduler_.options();
   const std::optional<std::string> offered = mps_.offered(mps_of(slice), session.peer().uid);
@@ -213,9 +214,23 @@ std::optional<std::uint32_t> Manager::promise_queues(Session& session, std::size
   return static_cast<std::uint32_t>(own);
 }
 
+/// Whose programs a slice takes in who may change the root has said: it need not be their own.
+sched::SliceResult<void> Manager::may_join(const Session& session, const std::string& slice) const {
+  auto may = scheduler_.tree().may_join(slice, caller(session));
+  if (!may && may.error().code == sched::SliceError::Code::permission_denied && slice_of(session) == slice) return {};
+  return may;
+}
+
+/// Of a program that names none.
+std::string Manager::slice_of(const Session& session) const {
+  const sched::Slices& slices = scheduler_.tree().slices();
+  const std::string cgroup = sched::join_by_unit(slices) ? cgroup_of(session.peer().pid) : "";
+  return sched::slice_to_join(slices, {.caller = caller(session), .cgroup = cgroup});
+}
+
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
   std::string slice = fields.text("slice");
-  if (slice.empty()) slice = "/";
+  if (slice.empty()) slice = slice_of(session);
   const std::vector<std::string> uuids = fields.texts("device_uuids");
   const bool resumed = fields.boolean("resumed");
   const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
@@ -234,7 +249,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
       resumed ? kept_.moved({session.peer().pid, session.peer().start, session.peer().uid}) : nullptr;
   const bool goes_on = moved != nullptr && scheduler_.tree().find(moved->slice) != nullptr;
   if (goes_on) slice = moved->slice;  // who moved it had the right to
-  if (auto may = scheduler_.tree().may_join(slice, caller(session)); !may && !goes_on) return refuse(may.error());
+  if (auto may = may_join(session, slice); !may && !goes_on) return refuse(may.error());
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
                                 " programs attached, as many as one user may have");

@@ -45,6 +45,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.frozen = sched::frozen_name(slice.frozen);
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);
+  settings.join = sched::join_text(slice);
   return settings;
 }
 

@@ -1,0 +1,63 @@
+// Which programs join a slice although they name none, as people write it: "user:1000,group:44,unit:ollama.service".
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace gpuctl {
+
+/// The text of a setting by which none does.
+inline constexpr std::string_view kNobodyJoins = "none";
+
+/// What such a value must look like, for errors.
+inline constexpr std::string_view kJoinForm = "none, or a list such as user:1000,group:44,unit:ollama.service";
+
+struct Join {
+  enum class By { unit, user, group };  ///< what comes first decides
+  By by = By::unit;
+  std::string text;      ///< of a user or group a number
+  std::uint32_t id = 0;  ///< that number
+  bool operator==(const Join&) const = default;
+};
+
+inline constexpr std::size_t kMostJoins = 64;
+inline constexpr std::size_t kMostUnitName = 255;  ///< systemd's own limit
+
+/// The words before the colons, in the order of Join::By.
+inline constexpr std::string_view kJoinWords[] = {"unit", "user", "group"};
+
+/// Empty unless the text is kJoinForm. Names of users and groups are numbers here: who reads what people write looks
+/// them up.
+inline std::optional<std::vector<Join>> parse_join(std::string_view text) {
+  std::vector<Join> joins;
+  if (text == kNobodyJoins) return joins;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+    const std::size_t colon = std::min(part.find(':'), part.size());
+    const auto word = std::ranges::find(kJoinWords, part.substr(0, colon));
+    if (word == std::end(kJoinWords) || colon + 1 >= part.size()) return std::nullopt;
+    Join join{.by = static_cast<Join::By>(word - std::begin(kJoinWords)), .text = std::string(part.substr(colon + 1))};
+    if (join.by == Join::By::unit) {
+      const auto allowed = [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '"'; };
+      if (join.text.size() > kMostUnitName || !std::ranges::all_of(join.text, allowed)) return std::nullopt;
+    } else {
+      const char* const end = join.text.data() + join.text.size();
+      const auto [last, error] = std::from_chars(join.text.data(), end, join.id);
+      if (error != std::errc() || last != end || join.id == UINT32_MAX) return std::nullopt;
+    }
+    if (std::ranges::find(joins, join) != joins.end() || joins.size() == kMostJoins) return std::nullopt;
+    joins.push_back(std::move(join));
+  }
+  return joins;
+}
+
+}  // namespace gpuctl

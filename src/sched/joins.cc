@@ -1,0 +1,63 @@
+#include "sched/joins.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace gpuctl::sched {
+
+namespace {
+
+/// Where the unit stands in the path of the cgroup: the greater, the nearer to the program; 0: nowhere.
+std::size_t place_of(std::string_view unit, std::string_view cgroup) {
+  std::size_t found = 0, place = 0;
+  while (!cgroup.empty()) {
+    const std::size_t slash = std::min(cgroup.find('/'), cgroup.size());
+    ++place;
+    if (cgroup.substr(0, slash) == unit) found = place;
+    cgroup.remove_prefix(std::min(slash + 1, cgroup.size()));
+  }
+  return found;
+}
+
+std::size_t fits(const Join& join, const Joining& program) {
+  switch (join.by) {
+    case Join::By::unit:
+      return place_of(join.text, program.cgroup);
+    case Join::By::user:
+      return join.id == program.caller.uid;
+    case Join::By::group:
+      return std::ranges::find(program.caller.gids, join.id) != program.caller.gids.end();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string slice_to_join(const Slices& slices, const Joining& program) {
+  std::tuple<int, std::size_t> best{};  // how much it says, and how near
+  std::string path = "/";
+  for (const auto& [other, slice] : slices)
+    for (const Join& join : slice.join)
+      if (const std::size_t near = fits(join, program); near > 0)
+        if (const std::tuple says(3 - static_cast<int>(join.by), near); says > best) best = says, path = other;
+  return path;
+}
+
+bool join_by_unit(const Slices& slices) {
+  return std::ranges::any_of(slices, [](const auto& entry) {
+    return std::ranges::find(entry.second.join, Join::By::unit, &Join::by) != entry.second.join.end();
+  });
+}
+
+std::string named_twice(const Slices& slices, std::string_view path) {
+  const auto own = slices.find(path);
+  if (own == slices.end()) return {};
+  for (const Join& join : own->second.join)
+    for (const auto& [other, slice] : slices)
+      if (other != path && std::ranges::find(slice.join, join) != slice.join.end())
+        return std::string(kJoinWords[static_cast<std::size_t>(join.by)]) + " " + join.text + " joins " + other +
+               " already";
+  return {};
+}
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,29 @@
+// Which slice a program is in that names none. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sched/slices.h"
+
+namespace gpuctl::sched {
+
+/// What is known of a program.
+struct Joining {
+  Caller caller;
+  std::string_view cgroup;  ///< its path, "/system.slice/ollama.service"; "": not known
+};
+
+/// The path of the slice whose setting `join` names the program, "/" if none does. A unit says more of a program than
+/// its user does, and a user more than a group; of several units that nearest to the program counts.
+std::string slice_to_join(const Slices& slices, const Joining& program);
+
+/// Whether any slice names a unit.
+bool join_by_unit(const Slices& slices);
+
+/// What two slices name alike, of which the first is `path`, for a person: "user 1000 joins b already"; "": nothing.
+std::string named_twice(const Slices& slices, std::string_view path);
+
+}  // namespace gpuctl::sched

@@ -1,0 +1,76 @@
+#include "sched/joins.h"
+
+#include <gtest/gtest.h>
+
+#include "sched/slice_tree.h"
+
+namespace gpuctl::sched {
+namespace {
+
+const Caller kAdministrator{.uid = 0, .gids = {}};
+
+SliceTree tree_with(const std::vector<std::pair<const char*, const char*>>& joins) {
+  SliceTree tree(CapSM{132}, 0);
+  for (const auto& [path, join] : joins) EXPECT_TRUE(tree.create(path, {.join = join}, kAdministrator)) << join;
+  return tree;
+}
+
+std::string joined_by(const SliceTree& tree, std::uint32_t uid, std::vector<std::uint32_t> gids,
+                      std::string_view cgroup) {
+  return slice_to_join(tree.slices(), {.caller = {.uid = uid, .gids = gids}, .cgroup = cgroup});
+}
+
+TEST(Joins, AUserAGroupOrAUnit) {
+  const SliceTree tree =
+      tree_with({{"alice", "user:1000"}, {"ml", "group:44,group:45"}, {"served", "unit:ollama.service"}});
+  EXPECT_EQ(joined_by(tree, 1000, {}, ""), "alice");
+  EXPECT_EQ(joined_by(tree, 1001, {7, 45}, ""), "ml");
+  EXPECT_EQ(joined_by(tree, 1001, {7}, "/system.slice/ollama.service"), "served");
+  EXPECT_EQ(joined_by(tree, 1001, {7}, "/system.slice/ollama.service.d"), "/");
+  EXPECT_EQ(joined_by(tree, 1001, {7}, ""), "/");
+}
+
+TEST(Joins, AUnitComesBeforeAUserAndAUserBeforeAGroup) {
+  const SliceTree tree =
+      tree_with({{"a", "group:44"}, {"b", "user:1000"}, {"c", "unit:x.service"}, {"d", "unit:x.slice"}});
+  EXPECT_EQ(joined_by(tree, 1000, {44}, "/x.slice/x.service/sub"), "c");
+  EXPECT_EQ(joined_by(tree, 1000, {44}, "/x.slice/y.service"), "d");
+  EXPECT_EQ(joined_by(tree, 1000, {44}, "/y.slice"), "b");
+  EXPECT_EQ(joined_by(tree, 1001, {44}, "/y.slice"), "a");
+}
+
+TEST(Joins, NobodyIsNamedTwice) {
+  SliceTree tree = tree_with({{"a", "user:1000,unit:x.service"}});
+  const auto refused = tree.create("b", {.join = "group:1000,user:1000"}, kAdministrator);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "join: user 1000 joins a already");
+  ASSERT_TRUE(tree.create("b", {.join = "group:1000"}, kAdministrator));
+  EXPECT_FALSE(tree.change("b", {.join = "unit:x.service"}, kAdministrator));
+  const SliceChange none{.join = "none"}, theirs{.join = "user:1000"};
+  const std::vector<SliceTree::Edit> exchange{{"a", &none}, {"b", &theirs}}, twice{{"a", &theirs}, {"b", &theirs}};
+  std::size_t at = 0;
+  EXPECT_FALSE(tree.apply(twice, kAdministrator, tree.capacity(), at));
+  EXPECT_TRUE(tree.apply(exchange, kAdministrator, tree.capacity(), at));
+  EXPECT_EQ(joined_by(tree, 1000, {}, ""), "b");
+}
+
+TEST(Joins, WhoDoesNotOwnTheRootTakesNobodysProgramsIn) {
+  SliceTree tree(CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("alice", {.owner_uid = 1000}, kAdministrator));
+  const Caller alice{.uid = 1000, .gids = {}};
+  EXPECT_EQ(tree.create("alice/a", {.join = "user:1001"}, alice).error().code, SliceError::Code::permission_denied);
+  ASSERT_TRUE(tree.create("alice/a", {.max = 8}, alice));
+  EXPECT_EQ(tree.change("alice/a", {.join = "user:1001"}, alice).error().code, SliceError::Code::permission_denied);
+  // What is said again changes nothing.
+  EXPECT_TRUE(tree.change("alice/a", {.join = "none"}, alice));
+}
+
+TEST(Joins, WhatIsNoListIsRefused) {
+  SliceTree tree(CapSM{132}, 0);
+  for (const char* join : {"", "user:alice", "user:", "unit:a/b", "uid:5", "user:1,user:1", "user:1,",
+                           "user:4294967295", "group:-1", "unit:a b"})
+    EXPECT_EQ(tree.create("a", {.join = join}, kAdministrator).error().field, "join") << join;
+}
+
+}  // namespace
+}  // namespace gpuctl::sched

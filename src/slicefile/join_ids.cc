@@ -1,0 +1,46 @@
+#include "slicefile/join_ids.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include <algorithm>
+
+#include "base/join_text.h"
+
+namespace gpuctl::slicefile {
+
+std::optional<std::int64_t> user_id(const std::string& name) {
+  const passwd* entry = ::getpwnam(name.c_str());
+  return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->pw_uid);
+}
+
+std::optional<std::int64_t> group_id(const std::string& name) {
+  const ::group* entry = ::getgrnam(name.c_str());
+  return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->gr_gid);
+}
+
+std::string join_by_ids(std::string_view text, std::string& problem) {
+  std::string ids;
+  for (std::string_view left = text; !left.empty();) {
+    const std::size_t comma = std::min(left.find(','), left.size());
+    const std::string_view part = left.substr(0, comma);
+    left.remove_prefix(std::min(comma + 1, left.size()));
+    const std::size_t colon = std::min(part.find(':'), part.size());
+    const std::string_view word = part.substr(0, colon);
+    std::string name(part.substr(std::min(colon + 1, part.size())));
+    const bool user = word == "user", group = word == "group";
+    // Names first: a user may be called 1000.
+    if (const auto id = user ? user_id(name) : group ? group_id(name) : std::nullopt)
+      name = std::to_string(*id);
+    else if ((user || group) && (name.empty() || name.find_first_not_of("0123456789") != std::string::npos))
+      problem =
+          "there is no " + std::string(word) + " '" + name + "'; give a " + std::string(word) + "'s name or number";
+    ids.append(ids.empty() ? "" : ",").append(word);
+    if (colon < part.size()) ids.append(":").append(name);
+  }
+  if (text.ends_with(',')) ids += ',';
+  if (problem.empty() && !parse_join(ids)) problem = "must be " + std::string(kJoinForm);
+  return ids;
+}
+
+}  // namespace gpuctl::slicefile

@@ -1,0 +1,28 @@
+#include "slicefile/join_ids.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuctl::slicefile {
+namespace {
+
+std::string ids(std::string_view text) {
+  std::string problem;
+  std::string result = join_by_ids(text, problem);
+  return problem.empty() ? result : problem;
+}
+
+TEST(JoinIds, NamesBecomeNumbers) {
+  EXPECT_EQ(ids("user:root,group:root,unit:root"), "user:0,group:0,unit:root");
+  EXPECT_EQ(ids("user:1234567,unit:user@1000.service"), "user:1234567,unit:user@1000.service");
+  EXPECT_EQ(ids("none"), "none");
+}
+
+TEST(JoinIds, SaysWhatIsWrong) {
+  EXPECT_EQ(ids("user:no-such-user"), "there is no user 'no-such-user'; give a user's name or number");
+  EXPECT_EQ(ids("unit:a,group:no-such-group"), "there is no group 'no-such-group'; give a group's name or number");
+  for (const char* text : {"", "alice", "user:root,", "unit:", "unit:a,,unit:b"})
+    EXPECT_EQ(ids(text).substr(0, 13), "must be none,") << text;
+}
+
+}  // namespace
+}  // namespace gpuctl::slicefile

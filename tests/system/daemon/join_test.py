@@ -1,0 +1,94 @@
+"""Programs that name no slice are in that whose setting `join` names their user, their group or their unit."""
+
+import os
+import pathlib
+import unittest
+
+from tests.system.harness import instance
+
+# Where a process can be put into a unit: systemd's own tree of version 1, or that of version 2.
+TREES = [pathlib.Path("/sys/fs/cgroup/systemd"), pathlib.Path("/sys/fs/cgroup")]
+TREE = next((tree for tree in TREES if (tree / "cgroup.procs").exists() and os.access(tree, os.W_OK)), None)
+ALICE, ML = 64001, 64002  # nobody else's
+PROGRAM = ("work", "--iterations", 30, "--blocks", 64, "--count", 1_000_000, "--announce")
+
+
+def remove(directory):
+    try:
+        directory.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+class Join(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.start_daemon()
+
+    def slices_with_programs(self):
+        return {one["path"]: one["clients"] for one in self.call("ListSlices")["slices"] if one["clients"]}
+
+    def start_nowhere(self, *before):
+        """A program that has the library and names no slice."""
+        env = {
+            **self.env,
+            "GPUCTL_SOCKET": str(self.socket),
+            "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so.0"),
+        }
+        env.pop("GPUCTL_SLICE", None)
+        program = self.start(*before, instance.BENCH, "run", *PROGRAM, "--json", env=env)
+        program.wait_started()
+        return program
+
+    def test_by_user_and_by_group(self):
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        self.gpuctl("create-slice", "theirs", "--join", f"user:{ALICE},group:{ML}")
+        program = self.start_nowhere()
+        self.assertEqual(self.slices_with_programs(), {"mine": 1})
+        program.stop()
+
+    def test_without_a_rule_it_is_in_the_root(self):
+        self.gpuctl("create-slice", "theirs", "--join", f"user:{ALICE}")
+        program = self.start_nowhere()
+        self.assertEqual(self.slices_with_programs(), {"/": 1})
+        program.stop()
+
+    def test_run_without_a_slice(self):
+        refused = self.gpuctl("run", "--", "true", check=False)
+        self.assertEqual(
+            (refused.returncode, refused.stderr),
+            (125, "gpuctl: run: --slice is missing, and no slice has a setting join for you; give one: --slice NAME\n"),
+        )
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        said = self.gpuctl("run", "--", "sh", "-c", "echo $GPUCTL_SLICE").stdout
+        self.assertEqual(said, "mine\n")
+
+    def test_show_names_users(self):
+        self.gpuctl("create-slice", "mine", "--join", "user:root,unit:x.service")
+        self.assertIn("joined by     user:root,unit:x.service\n", self.gpuctl("show", "mine").stdout)
+        refused = self.gpuctl("create-slice", "b", "--join", "unit:x.service", check=False)
+        self.assertEqual(refused.stderr, "gpuctl: join: unit x.service joins mine already\n")
+        refused = self.gpuctl("create-slice", "b", "--join", "user:no-such-user", check=False)
+        self.assertIn("there is no user 'no-such-user'", refused.stderr)
+
+    @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
+    def test_by_unit(self):
+        unit = TREE / "gpuctl-test.slice" / f"gpuctl-test-{os.getpid()}.service"
+        unit.mkdir(parents=True)
+        self.addCleanup(unit.parent.rmdir)
+        self.addCleanup(instance.wait_until, lambda: remove(unit), "the unit to be empty")
+        self.gpuctl("create-slice", "above", "--join", "unit:gpuctl-test.slice")
+        self.gpuctl("create-slice", "unit", "--join", f"unit:{unit.name}")
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
+        inside = self.start_nowhere("sh", "-c", enter, unit)
+        self.assertEqual(self.slices_with_programs(), {"unit": 1})
+        outside = self.start_nowhere()
+        self.assertEqual(self.slices_with_programs(), {"unit": 1, "mine": 1})
+        for program in (inside, outside):
+            program.stop()
+
+
+if __name__ == "__main__":
+    instance.main()
