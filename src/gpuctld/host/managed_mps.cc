@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "gpuctld/host/child_program.h"
@@ -121,7 +122,19 @@ void ManagedMps::give_up() {
 }
 
 void ManagedMps::answer() {
-  for (const auto& [who, then] : std::exchange(waiting_, {})) then();
+  const bool goes_on = !answered_.empty();
+  answered_.merge(waiting_);
+  if (!goes_on) answer_next();
+}
+
+void ManagedMps::answer_next() {
+  if (answered_.empty()) return;
+  boost::asio::post(context_, [this, lives = std::weak_ptr(lives_)] {
+    if (lives.expired() || answered_.empty()) return;
+    const auto next = answered_.extract(answered_.begin());
+    answer_next();
+    next.mapped()();
+  });
 }
 
 void ManagedMps::put_off() {
@@ -156,7 +169,7 @@ void ManagedMps::look() {
     if (!starts_) answer();
     return;
   }
-  if (now - used_ >= idle_ && !asks_) end_unless_used();
+  if (now - used_ >= idle_ && !asks_ && !quits_) end_unless_used();  // else who waits would wait for the next try too
   after(timer_, kLookAtMps, [this] { look(); });
 }
 
@@ -224,6 +237,7 @@ void ManagedMps::note_use(bool used) {
 void ManagedMps::stop() {
   stopped_ = true;
   waiting_.clear();
+  answered_.clear();
   timer_.cancel();
   impatient_.cancel();
   for (const auto& end : {starts_, asks_})

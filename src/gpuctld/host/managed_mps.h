@@ -48,12 +48,13 @@ class ManagedMps {
   bool active();
 
   /// It does not run, and nobody waits for it.
-  bool rests() { return !starts_ && !asks_ && waiting_.empty() && !active(); }
+  bool rests() { return !starts_ && !asks_ && waiting_.empty() && answered_.empty() && !active(); }
 
   /// A program of this user would join it. If it is being started, or is started now, `then` is called once that has
   /// ended, well or not, unless forget() comes first, and true is returned. False: it runs, or cannot be started now.
+  /// Of many who wait each is called in a turn of the loop of its own: what it does may take time.
   bool wait(const void* who, std::function<void()> then);
-  void forget(const void* who) { waiting_.erase(who); }
+  void forget(const void* who) { waiting_.erase(who), answered_.erase(who); }
 
   /// Whether it runs and serves this user: an MPS serves one user at a time, and lets others wait, unless its control
   /// daemon was told to serve several. Then it is the user's, until nobody uses it. It is not ended before the program
@@ -77,6 +78,7 @@ class ManagedMps {
   void serve();
   void look();
   void answer();
+  void answer_next();
   void put_off();
   void be_patient();
   void give_up();
@@ -92,8 +94,8 @@ class ManagedMps {
   Log log_;
   std::chrono::milliseconds idle_, patience_;
   MpsWatch watch_;
-  std::function<void()> starts_, asks_;  ///< end what is under way; empty: nothing is
-  std::map<const void*, std::function<void()>> waiting_;
+  std::function<void()> starts_, asks_;                              ///< end what is under way; empty: nothing is
+  std::map<const void*, std::function<void()>> waiting_, answered_;  ///< the latter: are called, one after the other
   std::chrono::milliseconds pause_{0};
   std::chrono::steady_clock::time_point next_try_{}, began_{}, used_{};
   std::optional<std::uint32_t> user_;

@@ -34,7 +34,7 @@ if [ "$1" = -d ]; then
   [ -e ../knows_no_more ] && [ $# -gt 1 ] && { echo unknown option; exit 1; }
   echo "$GPUCTL_MPS_SERVER $LD_PRELOAD $*" > ../asked
   bash -c 'exec -a "$0" ../nvidia-cuda-mps-sleeps 600' "${2:-mps}" < /dev/null > /dev/null 2>&1 &
-  until read -r name < /proc/$!/comm; [ "$name" = nvidia-cuda-mps ]; do :; done
+  until [ /proc/$!/exe -ef ../nvidia-cuda-mps-sleeps ]; do :; done  # this script has the same name in comm
   echo $! > nvidia-cuda-mps-control.pid
   exit
 fi
@@ -119,6 +119,25 @@ TEST_F(ManagedMpsTest, IsStartedForTheFirstProgramWithTheLibraryInside) {
   EXPECT_FALSE(ask()) << "there is one";
 }
 
+/// Each answer is work for its program, and many may wait: others come in between.
+TEST_F(ManagedMpsTest, WhoWaitIsToldInATurnOfItsOwn) {
+  constexpr int kMany = 100;
+  std::vector<int> whose(kMany);
+  int told = 0, told_before_others = 0;
+  for (int& who : whose)
+    ASSERT_TRUE(mps().wait(&who, [&] {
+      if (++told == 1) boost::asio::post(context_, [&] { told_before_others = told; });
+      if (told == 3) mps().forget(&whose[kMany - 1]);
+    }));
+  run_until([&] { return told == kMany - 1; });
+  EXPECT_EQ(told, kMany - 1) << "one was forgotten";
+  EXPECT_GE(told_before_others, 1);
+  EXPECT_LE(told_before_others, 3);
+  context_.restart();
+  context_.run_for(20ms);
+  EXPECT_EQ(told, kMany - 1);
+}
+
 TEST_F(ManagedMpsTest, IsEndedWhenNobodyUsesIt) {
   mps().note_use(true);
   ASSERT_TRUE(ask());
@@ -159,12 +178,15 @@ TEST_F(ManagedMpsTest, OneThatDoesNotEndIsAskedAgain) {
 }
 
 TEST_F(ManagedMpsTest, OneThatHangsOrIgnoresThatItIsToEndHoldsUpNoProgram) {
-  patience_ = 400ms;
+  patience_ = 1s;
   for (const char* const how : {"/hangs", "/ignores"}) {
     ASSERT_TRUE(ask()) << how;
     std::ofstream(directory_ + how) << "";
-    run_until([this] { return text_of("commands").ends_with("quit \n"); });
-    EXPECT_TRUE(ask()) << how << ": who comes meanwhile waits, and is answered";
+    bool waits = false, answered = false;
+    run_until([&] { return waits = mps().wait(this, [&] { answered = true; }); });
+    EXPECT_TRUE(waits && mps().active()) << how << ": who comes while it is to end waits";
+    run_until([&] { return answered; });
+    EXPECT_TRUE(answered) << how;
     EXPECT_FALSE(ask()) << how << ": then it is as any that runs";
     std::filesystem::remove(directory_ + how);
     run_until([this] { return !mps().active(); });

@@ -14,6 +14,7 @@
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
+#include "gpuctld/protocol/timed.h"
 #include "ipc/codec.h"
 #include "ipc/stub_map.h"
 #include "sched/joins.h"
@@ -142,6 +143,7 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   if (auto may = may_join(session, slice); !may) return refuse(may.error());
   scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {
+    const Timed timed(budgets_, session.peer().uid);
     session.finish(mps_start(session, slice, own_queues));
   };
   const std::string top = sched::topmost_isolated(scheduler_.tree().slices(), slice);
