@@ -96,6 +96,7 @@ TEST_F(ApplySlices, WhatIsOnlyCheckedChangesNothing) {
   EXPECT_EQ(set.parameters.at("changes").at(0).at("after").at("weight"), 7);
   EXPECT_EQ(json::serialize(set.parameters.at("notes")),
             R"(["max 500 limits nothing: no GPU here has more than 132 SMs"])");
+  EXPECT_EQ(call("SetSlice", {{"path", "a"}, {"settings", {{"max", 41}}}, {"check", true}}).error, "");
   const auto made = call("CreateSlice", {{"path", "a/y"}, {"settings", {{"priority", 5}}}, {"check", true}});
   EXPECT_EQ(made.parameters.at("slice").at("effective_max"), 40) << "as the slices above bound it";
   EXPECT_EQ(call("CreateSlice", {{"path", "a/y"}, {"settings", {{"reserve", 5}}}, {"check", true}}).error,

@@ -93,6 +93,7 @@ TEST_F(Latency, NobodyYieldsToWhatIsFrozen) {
   };
   wait(70);
   EXPECT_EQ(level(ls), level(batch)) << words(scheduler);
+  EXPECT_EQ(scheduler.targets().at(0).steer->state(), sched::Steer::State::resting) << words(scheduler);
   scheduler.set_tree(tree("5ms"), now_ns_);
   for (int tenth = 0; tenth < 100 && level(ls) <= level(batch); ++tenth) go_for_a_tenth(scheduler, ls, batch, 20);
   EXPECT_GT(level(ls), level(batch)) << words(scheduler);
