@@ -1,10 +1,11 @@
 """gpuctl usage: what programs used, beside what the software GPU ran of them, over the end of programs and daemons."""
 
 import json
+import os
 import signal
 import subprocess
 
-from tests.system.harness import instance
+from tests.system.harness import instance, users
 
 # Bursts of half a second: what the processor takes to begin and end one is little beside that.
 LONG = ("work", "--blocks", 1024, "--iterations", 150, "--warmup", 0, "--check", "last")
@@ -120,6 +121,28 @@ class Usage(instance.SystemTest):
         lines = self.gpuctl("usage", "--since", "1h").stdout.splitlines()
         self.assertRegex(lines[1], r"^a +\S+ +0 +\S")
         self.assertEqual(json.loads(self.gpuctl("usage", "--until", "1d", "--json").stdout)["entries"], [])
+
+    def test_others_are_told_of_their_own_programs_alone(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to become somebody else")
+        os.chmod(self.scratch, 0o755)
+        self.start_daemon(config='daemon.socket_mode = "0666"\n[slice.theirs]\nowner_uid = 65534\n')
+        self.assertRightResults(self.start_bench("theirs", *LONG, "--count", 1).report())
+        self.assertGreater(self.used("theirs")["launches"], 0)
+
+        def ask():
+            self.daemon.process.poll = lambda: None  # it is not this process's child
+            answers = []
+            for question in ({}, {"slice": "theirs"}, {"uid": users.NOBODY}, {"uid": 0}):
+                try:
+                    answers.append(self.call("GetUsage", **question)["entries"])
+                except AssertionError as refused:
+                    answers.append(str(refused))
+            return json.dumps(answers).encode()
+
+        *own, roots = json.loads(users.start_as(self, users.NOBODY, ask)[1])
+        self.assertEqual(own, [[], [], []], "they own the slice, and ran nothing")
+        self.assertIn("PermissionDenied", roots)
 
     def test_a_file_that_cannot_be_used_holds_nothing_up(self):
         self.state.mkdir(mode=0o700)
