@@ -115,6 +115,11 @@ class Reader {
            [&](double v) { store(Time{std::llround(v * ns_per_unit)}); });
   }
 
+  void turns(const toml::table& in, const std::string& prefix, const std::function<void(Time)>& store) {
+    constexpr double kLeastUs = 1;  // as gpuctld has it
+    number(in, prefix, "turn_us", kLeastUs, kMsPerYear * 1e3, [&](double us) { store(Time{std::llround(us * 1e3)}); });
+  }
+
   void read_device(const toml::table& device) {
     known(device, "device.",
           {"count", "capsm", "compute_capability", "preempt_us", "dispatch_us", "turn_us", "switch_us"});
@@ -127,7 +132,7 @@ class Reader {
     read_capability(device);
     span(device, "device.", "preempt_us", 1e3, false, [&](Time t) { workload_.preempt = t; });
     span(device, "device.", "dispatch_us", 1e3, false, [&](Time t) { workload_.dispatch = t; });
-    span(device, "device.", "turn_us", 1e3, true, [&](Time t) { workload_.turn = t; });
+    turns(device, "device.", [&](Time t) { workload_.turn = t; });
     span(device, "device.", "switch_us", 1e3, false, [&](Time t) { workload_.switch_cost = t; });
   }
 
@@ -239,7 +244,7 @@ class Reader {
       else
         problem(node->source(), p + "isolated", "must be true or false");
     }
-    span(in, p, "turn_us", 1e3, true, [&](Time t) { app.turn = t; });
+    turns(in, p, [&](Time t) { app.turn = t; });
     if (app.turn && !app.isolated) problem(in.get("turn_us")->source(), p + "turn_us", "needs isolated = true");
     std::string latency = "none";
     string(in, p, "latency", latency);

@@ -123,6 +123,8 @@ TEST(WorkloadFile, NamesThePlaceOfWhatIsWrong) {
       {"seeds = 0\n" + app, "w.toml:1:9: seeds: must be a whole number from 1 to 1e+06, not 0"},
       {"speed = 1\n" + app, "w.toml:1:1: speed: unknown key; known: title, seeds, device, arrivals, application"},
       {app + "turn_us = 100", "w.toml:3:11: application.turn_us: needs isolated = true"},
+      {app + "isolated = true\nturn_us = 0.5",
+       "w.toml:4:11: application.turn_us: must be a number from 1 to 3.2e+13, not 0.5"},
       {app + "isolated = 1", "w.toml:3:12: application.isolated: must be true or false"},
       {"[device]\ncapsm = 1.5\n" + app, "w.toml:2:9: device.capsm: must be a whole number from 1 to 10000, not 1.5"},
       {"[arrivals]\norder = \"random\"\n" + app,
