@@ -32,6 +32,19 @@ class Settings(unittest.TestCase):
         self.assertEqual(set(gpuctl.SETTINGS), set(python_test.fields_of("SliceSettings")) - with_others)
 
 
+class WithoutItsLibrary(unittest.TestCase):
+    def test_it_says_what_to_install(self):
+        script = "import runpy, sys; sys.modules['pyfuse3'] = None; runpy.run_path(sys.argv[1])"
+        ran = subprocess.run(
+            [sys.executable, "-c", script, str(ROOT / "packaging/gpuctl-mount")],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+        )
+        said = "gpuctl-mount: there is no pyfuse3: install python3-pyfuse3\n"
+        self.assertEqual((ran.returncode, ran.stderr), (1, said))
+
+
 @unittest.skipIf(PYTHON is None, "no Python with pyfuse3 (Debian: python3-pyfuse3)")
 @unittest.skipIf(not os.access("/dev/fuse", os.R_OK | os.W_OK), "/dev/fuse cannot be opened")
 class Mount(instance.SystemTest):
