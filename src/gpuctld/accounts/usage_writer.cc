@@ -49,8 +49,8 @@ Result<Accounts> UsageWriter::sums(const UsageQuestion& question) {
 /// Whether all is written.
 bool UsageWriter::write() {
   while (!unwritten_.empty()) {
-    const auto& [time_s, accounts] = unwritten_.first();
-    const auto written = on_store([&](UsageStore& store) { return store.add(accounts, time_s); });
+    const auto& first = unwritten_.first();
+    const auto written = on_store([&](UsageStore& store) { return store.add(first.second, first.first); });
     if (!written) return say(written.error().message), false;
     unwritten_.remove_first();
   }
