@@ -103,6 +103,34 @@ TEST(Unwritten, IsBoundedAndLosesNothing) {
   EXPECT_EQ(unwritten.size(), 0u);
 }
 
+/// Long names fill the file before anybody has more entries than are left apart.
+TEST_F(Keeper, MakesRoomInAFileThatIsFull) {
+  std::vector<std::string> lines;
+  UsageWriter writer(
+      file_, [&](const std::string& line) { lines.push_back(line); }, 1 << 20);
+  constexpr std::uint32_t kUsers = 4;
+  constexpr int kTimes = 300, kSlices = 10;
+  for (int i = 0; i < kTimes; ++i) {
+    Unwritten used;
+    for (std::uint32_t uid = 0; uid < kUsers; ++uid)
+      for (int slice = 0; slice < kSlices; ++slice)
+        used.add({{{std::to_string(i * kSlices + slice) + std::string(500, 'x'), uid, "GPU-0"}, {.sm_s = 1}}},
+                 kNow + 600 * i);
+    writer.add(used, kNow + 600 * i);
+    const auto written = writer.sums({.uid = 0});
+    ASSERT_TRUE(written) << written.error().message;
+  }
+  const auto sums = writer.sums({});
+  ASSERT_TRUE(sums) << sums.error().message;
+  double all = 0;
+  for (const auto& [key, used] : *sums) all += used.sm_s;
+  EXPECT_EQ(all, kUsers * kTimes * kSlices);
+  EXPECT_TRUE(sums->contains({std::to_string(kTimes * kSlices - 1) + std::string(500, 'x'), 0, "GPU-0"}));
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines[0].find("usage.db was full"), std::string::npos) << lines[0];
+  EXPECT_LE(std::filesystem::file_size(file_), 1u << 20);
+}
+
 /// The daemon is killed: what was written stays, and what the next one adds comes to it.
 TEST_F(Keeper, ReadsWhatADaemonLeftThatWasKilled) {
   auto left = UsageStore::open(file_);

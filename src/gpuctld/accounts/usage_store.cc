@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,7 @@ void UsageStore::Close::operator()(sqlite3* database) const {
 StoreError UsageStore::problem() const {
   const int code = ::sqlite3_errcode(database_.get());
   return {std::string(::sqlite3_db_filename(database_.get(), "main")) + ": " + ::sqlite3_errmsg(database_.get()),
-          code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR};
+          code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR, code == SQLITE_FULL};
 }
 
 StoreResult<void> UsageStore::run(const char* statements) {
@@ -100,17 +101,23 @@ StoreResult<void> UsageStore::run(const char* statements) {
   return {};
 }
 
-StoreResult<UsageStore> UsageStore::open(const std::string& file, std::int64_t most_bytes) {
+StoreResult<UsageStore> UsageStore::open(const std::string& name, std::int64_t most_bytes) {
+  // SQLite would refuse links anywhere in the name. /var may be one.
+  std::error_code error;
+  const std::filesystem::path given = std::filesystem::absolute(name, error);
+  const std::filesystem::path directory = std::filesystem::canonical(given.parent_path(), error);
+  if (error) return StoreError{.message = name + ": " + error.message()};
+  const std::string file = directory / given.filename();
   {
     // SQLite would make it readable for others. Closed before SQLite opens it: its locks would go with this one.
     const ipc::UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!made) return StoreError{file + ": " + std::strerror(errno), false};
+    if (!made) return StoreError{.message = file + ": " + std::strerror(errno)};
   }
   sqlite3* database = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
   const int opened = ::sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
-  UsageStore store(database);
-  if (opened != SQLITE_OK) return StoreError{file + ": " + ::sqlite3_errstr(opened), false};
+  UsageStore store(database, most_bytes);
+  if (opened != SQLITE_OK) return StoreError{.message = file + ": " + ::sqlite3_errstr(opened)};
   ::sqlite3_busy_timeout(database, kOthersMayHoldItMs);
   if (auto ready = store.run(kTable); !ready) return ready.error();
   const auto page = store.one("PRAGMA page_size", {});
@@ -157,6 +164,11 @@ StoreResult<void> UsageStore::add(const Accounts& accounts, std::int64_t time_s)
     }
     return {};
   });
+}
+
+bool UsageStore::large() {
+  const auto pages = one("PRAGMA page_count", {}), bytes = one("PRAGMA page_size", {});
+  return pages && bytes && pages->value_or(0) * bytes->value_or(0) > most_bytes_ / 2;
 }
 
 StoreResult<Accounts> UsageStore::sums(const UsageQuestion& question, std::size_t most) {

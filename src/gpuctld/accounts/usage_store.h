@@ -28,6 +28,7 @@ struct UsageQuestion {
 struct StoreError {
   std::string message;
   bool damaged = false;  ///< what is in the file cannot be used
+  bool full = false;     ///< the file, or the disk
 };
 template <class T>
 using StoreResult = BasicResult<T, StoreError>;
@@ -42,22 +43,24 @@ class UsageStore {
   };
   static constexpr std::int64_t kDay = 86400;
   static constexpr std::array<Span, 3> kSpans{{{600, 7 * kDay}, {3600, 90 * kDay}, {kDay, 730 * kDay}}};
-  /// Sums of one user that tidy() leaves apart by slice; the oldest ones of more than these count together, as kOthers.
+  /// Entries of one user that tidy() leaves apart by slice; the oldest of more than these count together, as kOthers.
   /// So nobody fills the disk with the names of slices.
   static constexpr std::int64_t kMostOfUser = 100'000;
   static constexpr const char* kOthers = "(others)";
   /// In one answer, beside a user's others: to write them takes the daemon some milliseconds.
   static constexpr std::size_t kMostSums = 1024;
-  /// The file grows no further, whoever uses what.
+  /// The file grows no further, whoever uses what. What SQLite has beside it does not count.
   static constexpr std::int64_t kMostBytes = 256ll << 20;
 
-  /// Makes the file if there is none.
-  static StoreResult<UsageStore> open(const std::string& file, std::int64_t most_bytes = kMostBytes);
+  /// Makes the file if there is none. Its directory may be a link, the file not.
+  static StoreResult<UsageStore> open(const std::string& name, std::int64_t most_bytes = kMostBytes);
 
   /// Adds these to the sums of that time: all, or none where that fails.
   StoreResult<void> add(const Accounts& accounts, std::int64_t time_s);
   /// Moves what is old to longer spans, deletes what is too old, and adds up what is too much.
   StoreResult<void> tidy(std::int64_t time_s, std::int64_t most_of_user = kMostOfUser);
+  /// Whether the file is about as large as it may become: what is full is not the disk then.
+  bool large();
   /// A span counts whole if a part of it is asked for.
   /// Of more than `most` those with the least SM time count together, as kOthers of their user and GPU.
   StoreResult<Accounts> sums(const UsageQuestion& question, std::size_t most = kMostSums);
@@ -66,7 +69,7 @@ class UsageStore {
   struct Close {
     void operator()(sqlite3* database) const;
   };
-  explicit UsageStore(sqlite3* database) : database_(database) {}
+  UsageStore(sqlite3* database, std::int64_t most_bytes) : most_bytes_(most_bytes), database_(database) {}
   StoreError problem() const;
   StoreResult<void> run(const char* statements);
   template <class Body>
@@ -77,6 +80,7 @@ class UsageStore {
   StoreResult<void> move_up(const Span& from, const Span& to, std::int64_t before);
   StoreResult<void> bound_users(std::int64_t most_of_user);
 
+  std::int64_t most_bytes_;
   std::unique_ptr<sqlite3, Close> database_;
 };
 

@@ -171,6 +171,18 @@ TEST_F(Store, GrowsNoFurtherThanItMayAndGoesOnWhenThereIsRoomAgain) {
   EXPECT_LE(std::filesystem::file_size(file_), static_cast<std::uintmax_t>(kMost));
 }
 
+TEST_F(Store, MayBeInADirectoryBehindALinkButIsNoLinkItself) {
+  const std::string link = directory_ + "/var";
+  std::filesystem::create_directory(directory_ + "/elsewhere");
+  std::filesystem::create_directory_symlink("elsewhere", link);
+  const auto behind = UsageStore::open(link + "/usage.db");
+  EXPECT_TRUE(behind) << behind.error().message;
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/elsewhere/usage.db"));
+  std::filesystem::create_symlink(directory_ + "/elsewhere/usage.db", file_);
+  EXPECT_FALSE(UsageStore::open(file_));
+  EXPECT_FALSE(UsageStore::open(directory_ + "/nowhere/usage.db"));
+}
+
 TEST_F(Store, SaysWhetherAFileIsDamagedOrCannotBeUsedNow) {
   std::ofstream(file_) << std::string(5000, 'x');
   const auto no_database = UsageStore::open(file_);

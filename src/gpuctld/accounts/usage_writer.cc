@@ -9,6 +9,8 @@ namespace gpuctl::daemon {
 namespace {
 
 constexpr std::int64_t kTidyEveryS = 3600;
+/// The whole file is read for it.
+constexpr std::int64_t kMakeRoomEveryS = 600;
 
 }  // namespace
 
@@ -35,6 +37,7 @@ void Unwritten::remove_first() {
 
 void UsageWriter::add(const Unwritten& more, std::int64_t time_s) {
   unwritten_.add(more);
+  time_s_ = time_s;
   (void)write();
   if (std::abs(time_s - tidied_s_) >= kTidyEveryS) tidy(time_s);  // clocks are set back too
 }
@@ -49,13 +52,32 @@ Result<Accounts> UsageWriter::sums(const UsageQuestion& question) {
 /// Whether all is written.
 bool UsageWriter::write() {
   while (!unwritten_.empty()) {
-    const auto& first = unwritten_.first();
-    const auto written = on_store([&](UsageStore& store) { return store.add(first.second, first.first); });
-    if (!written) return say(written.error().message), false;
+    if (const auto written = write_first(); !written) return say(written.error().message), false;
     unwritten_.remove_first();
   }
   if (!std::exchange(problem_, "").empty()) tell_("what is used is kept again");
   return true;
+}
+
+/// In a file that is full less is left apart of each user, and still less, until there is room.
+StoreResult<void> UsageWriter::write_first() {
+  const auto& first = unwritten_.first();
+  const auto add = [&] { return on_store([&](UsageStore& store) { return store.add(first.second, first.first); }); };
+  auto written = add();
+  if (written || !written.error().full || !store_ || !store_->large()) return written;
+  if (std::abs(time_s_ - made_room_s_) < kMakeRoomEveryS) return written;
+  made_room_s_ = time_s_;
+  constexpr std::int64_t kFewer = 8;
+  for (std::int64_t most = UsageStore::kMostOfUser / kFewer; !written && written.error().full && most > 0;
+       most /= kFewer) {
+    const auto tidied = on_store([&](UsageStore& store) { return store.tidy(time_s_, most); });
+    if (!tidied) return tidied;
+    written = add();
+    if (written)
+      tell_(file_ + " was full: of users with more than " + std::to_string(most) +
+            " entries the oldest count together now");
+  }
+  return written;
 }
 
 void UsageWriter::tidy(std::int64_t time_s) {
@@ -76,7 +98,7 @@ auto UsageWriter::on_store(Body body) -> decltype(body(std::declval<UsageStore&>
   for (bool again = false;; again = true) {
     StoreError error;
     if (!store_) {
-      auto opened = UsageStore::open(file_);
+      auto opened = UsageStore::open(file_, most_bytes_);
       if (opened)
         store_.emplace(std::move(*opened));
       else

@@ -38,13 +38,15 @@ class UsageWriter {
  public:
   /// Takes a line for the log.
   using Tell = std::function<void(std::string line)>;
-  UsageWriter(std::string file, Tell tell) : file_(std::move(file)), tell_(std::move(tell)) {}
+  UsageWriter(std::string file, Tell tell, std::int64_t most_bytes = UsageStore::kMostBytes)
+      : file_(std::move(file)), tell_(std::move(tell)), most_bytes_(most_bytes) {}
 
   void add(const Unwritten& more, std::int64_t time_s);
   Result<Accounts> sums(const UsageQuestion& question);
 
  private:
   bool write();
+  StoreResult<void> write_first();
   void tidy(std::int64_t time_s);
   void say(const std::string& message);
   template <class Body>
@@ -53,10 +55,12 @@ class UsageWriter {
 
   const std::string file_;
   Tell tell_;
+  const std::int64_t most_bytes_;
   std::optional<UsageStore> store_;
   Unwritten unwritten_;
   std::string problem_;
-  std::int64_t tidied_s_ = 0;
+  std::int64_t time_s_ = 0;  ///< of the latest
+  std::int64_t tidied_s_ = 0, made_room_s_ = 0;
 };
 
 }  // namespace gpuctl::daemon
