@@ -34,20 +34,22 @@ void WorkMeter::look(const Counted& counted, const Seen& seen, std::uint64_t now
   } else if (works_ns_ == 0) {
     sms_ = seen.sms;
   }
-  if (counted.burst_ns > counted_.burst_ns) {
-    const std::uint64_t took = counted.burst_ns - counted_.burst_ns;
-    const std::uint64_t ahead = std::exchange(ahead_ns_, 0);
-    count_work(took - std::min(ahead, took));
+  if (counted.burst_ns > counted_.burst_ns || counted.bursts > counted_.bursts) {
+    const std::uint64_t took = std::max(counted.burst_ns, counted_.burst_ns) - counted_.burst_ns;
+    const std::uint64_t ahead = std::min(ahead_ns_, took);
+    ahead_ns_ -= ahead;
+    count_work(took - ahead);
   } else if (works_ns_ > static_cast<std::uint64_t>(kLong.count())) {
-    ahead_ns_ += works_ns_;
-    count_work(works_ns_);
+    settle(true);
   }
   counted_ = counted;
   seen_ = seen;
 }
 
-void WorkMeter::end(bool in_burst) {
-  if (in_burst) count_work(works_ns_);
+void WorkMeter::settle(bool in_burst) {
+  if (!in_burst) return;
+  ahead_ns_ += works_ns_;
+  count_work(works_ns_);
 }
 
 /// No more than the time that has passed: a burst may have begun before the daemon did, and pages may lie.

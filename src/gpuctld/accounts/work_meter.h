@@ -40,8 +40,9 @@ class WorkMeter {
     return looked_ns_ == 0 || seen_.works || now_ns >= looked_ns_ + static_cast<std::uint64_t>(kIdle.count());
   }
   void look(const Counted& counted, const Seen& seen, std::uint64_t now_ns);
-  /// The program is gone: a burst that went on counts as far as it was seen.
-  void end(bool in_burst);
+  /// The program is gone, or what it uses is another slice's from now on: a burst that goes on counts as far as it was
+  /// seen.
+  void settle(bool in_burst);
 
   /// What was used since the last call.
   Amounts take() { return std::exchange(used_, {}); }
@@ -55,7 +56,7 @@ class WorkMeter {
   Seen seen_;                                   ///< at the latest look
   std::uint64_t begun_ns_ = 0, looked_ns_ = 0;  ///< 0: not looked yet
   std::uint64_t charged_ns_ = 0;                ///< work since begun_ns_
-  std::uint64_t ahead_ns_ = 0;                  ///< of these, of a burst that has not ended
+  std::uint64_t ahead_ns_ = 0;                  ///< of these, what no burst that ended has taken yet
   // Since work was last counted: for how long it was seen at work, the same times its SMs, and for how long it waited.
   std::uint64_t works_ns_ = 0, waits_ns_ = 0;
   double sm_ns_ = 0;

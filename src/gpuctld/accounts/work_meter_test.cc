@@ -62,10 +62,10 @@ TEST(WorkMeter, CountsALongBurstWhileItGoesOnAndTheRestAtItsEnd) {
 TEST(WorkMeter, CountsAtTheEndWhatWasSeenOfABurst) {
   Program killed, idle;
   killed.look(4, 3 * kS);
-  killed.meter.end(true);
+  killed.meter.settle(true);
   EXPECT_NEAR(killed.meter.used().sm_s, 12, 1e-9);
   idle.look(4, 3 * kS);  // the page's demand goes on after the last burst
-  idle.meter.end(false);
+  idle.meter.settle(false);
   EXPECT_EQ(idle.meter.used().work_s, 0);
 }
 
@@ -130,7 +130,7 @@ TEST(WorkMeter, KeepsTheSumsWhateverHappens) {
       program.look(works ? 8 : 0, ns);
       if (random.below(4) == 0) taken += program.meter.take();
     }
-    program.meter.end(true);
+    program.meter.settle(true);
     taken += program.meter.take();
     EXPECT_NEAR(taken.work_s, work_s + open_s, 1e-6) << "seed " << seed;
     EXPECT_NEAR(taken.sm_s, 8 * (work_s + open_s), 1e-5) << "seed " << seed;

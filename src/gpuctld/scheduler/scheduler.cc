@@ -109,7 +109,11 @@ Client& Scheduler::replace(const std::vector<Client*>& stand_ins, Client client,
   for (Client* stand_in : stand_ins)
     for (auto& queues : queues_)
       for (auto& [path, queue] : queues) queue.forget(*stand_in, now_ns);
-  for (const Client* stand_in : stand_ins) forget_client(*stand_in);
+  if (!stand_ins.empty()) meter_work(now_ns, true);
+  for (Client* stand_in : stand_ins) {
+    collect(*stand_in);
+    forget_client(*stand_in);
+  }
   std::erase_if(clients_, [&](const Client& other) { return std::ranges::find(stand_ins, &other) != stand_ins.end(); });
   return add(std::move(client), time_sliced, now_ns);
 }
@@ -125,8 +129,7 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   for (auto& queues : queues_)
     for (auto& [path, queue] : queues) queue.forget(client, now_ns);
   meter_work(now_ns, true);
-  for (std::size_t i = 0; i < client.slots().size(); ++i) client.slots()[i].meter.end(client.in_burst(i));
-  collect(client);
+  settle(client);
   const auto found =
       std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
   forget_client(client);
@@ -146,7 +149,7 @@ void Scheduler::move(const std::vector<Client*>& clients, const std::string& sli
   for (Client* client : clients) {
     for (auto& queues : queues_)
       for (auto& [path, queue] : queues) queue.forget(*client, now_ns);
-    collect(*client);
+    settle(*client);
     forget_client(*client);
     client->move_to(slice);
     note_start(*client);

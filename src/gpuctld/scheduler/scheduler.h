@@ -322,6 +322,7 @@ class Scheduler {
   void note_pressure(std::uint64_t now_ns);
   void meter_work(std::uint64_t now_ns, bool all);
   void collect(Client& client);
+  void settle(Client& client);
   /// The tree as it is on the device.
   const sched::SliceTree& tree_on(std::size_t device) const { return on_.empty() ? tree_ : on_[device].tree; }
   /// What follows for the device from the tree alone.

@@ -66,6 +66,12 @@ void Scheduler::collect(Client& client) {
   }
 }
 
+/// So is a burst that goes on, as far as it was seen.
+void Scheduler::settle(Client& client) {
+  for (std::size_t i = 0; i < client.slots().size(); ++i) client.slots()[i].meter.settle(client.in_burst(i));
+  collect(client);
+}
+
 Accounts Scheduler::take_accounts(std::uint64_t now_ns) {
   meter_work(now_ns, true);
   for (Client& client : clients_) collect(client);

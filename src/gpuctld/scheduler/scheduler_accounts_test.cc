@@ -112,6 +112,36 @@ TEST(AccountsInScheduler, TheDeadAndTheMovedKeepWhatTheyUsed) {
   EXPECT_NEAR(sm_s(accounts, "b"), 0.2, 1e-9);
 }
 
+TEST(AccountsInScheduler, ABurstCountsForEachSliceInWhichItWentOn) {
+  Scene scene(slices({{"a", {}}, {"b", {}}}));
+  Program program(scene.scheduler, "a");
+  program.works(10);
+  scene.pass(11);  // seen at the first look
+  scene.scheduler.move({program.client}, "b", scene.now_ns);
+  scene.pass(20);
+  program.end_burst(30 * kMs);
+  scene.pass(1);
+  const Accounts accounts = scene.take();
+  EXPECT_NEAR(sm_s(accounts, "a"), 0.1, 1e-9);
+  EXPECT_NEAR(sm_s(accounts, "b"), 0.2, 1e-9);
+}
+
+/// What a program of the daemon before holds until it comes back.
+TEST(AccountsInScheduler, WhoComesBackKeepsTheMemoryThatItHeld) {
+  Scene scene(slices({{"a", {}}}));
+  constexpr std::uint64_t kHeld = 1 << 20;
+  Client& stand_in = scene.scheduler.add(Program::make("a", {0}), scene.now_ns);
+  stand_in.stands_in = true;
+  stand_in.inherit(0, {.sms = 4, .memory = kHeld}, 4, scene.now_ns, UINT64_MAX);
+  scene.pass(1);
+  scene.take();
+  scene.pass(100);
+  scene.scheduler.replace({&stand_in}, Program::make("a", {0}), false, scene.now_ns);
+  double held = 0;
+  for (const auto& [key, used] : scene.take()) held += used.memory_byte_s;
+  EXPECT_NEAR(held, 0.1 * kHeld, 1);
+}
+
 /// All connections of a process move at once.
 TEST(AccountsInScheduler, AllWhoMoveKeepWhatTheyUsed) {
   Scene scene(slices({{"a", {}}, {"b", {}}}));
