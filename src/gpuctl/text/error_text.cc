@@ -40,6 +40,8 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
     return "reserve: " + quoted(p.text("path")) + " asks for " + plural(p.integer("asked"), "SM") +
            (p.has("gpu") ? " of GPU " + std::to_string(p.integer("gpu")) : "") + " and its parent can give " +
            std::to_string(p.integer("available"));
+  if (name == "PermissionDenied" && p.has("uid"))
+    return "permission denied: user " + std::to_string(p.integer("uid")) + " is asked for, which root alone may";
   if (name == "PermissionDenied") return "permission denied for slice " + quoted(p.text("path"));
   if (name == "NoSuchClient")
     return "process " + std::to_string(p.integer("pid")) + " is not attached to a slice" +

@@ -28,6 +28,8 @@ TEST(ErrorText, KnownErrorsAreSentences) {
   EXPECT_EQ(text("io.gpuctl.ReserveDoesNotFit", {{"path", "ls"}, {"asked", 200}, {"available", 124}}),
             "reserve: 'ls' asks for 200 SMs and its parent can give 124");
   EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "ls"}}), "permission denied for slice 'ls'");
+  EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "/"}, {"uid", 1000}}),
+            "permission denied: user 1000 is asked for, which root alone may");
   EXPECT_EQ(text("io.gpuctl.NoGpu", {{"reason", "none"}}), "gpuctld has no GPU to manage: none");
   EXPECT_EQ(text("io.gpuctl.NoSuchClient", {{"pid", 7}}), "process 7 is not attached to a slice");
   EXPECT_EQ(text("org.varlink.service.MethodNotFound", {{"method", "io.gpuctl.X"}}),

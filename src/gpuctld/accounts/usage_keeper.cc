@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <condition_variable>
 #include <deque>
@@ -18,6 +19,7 @@ namespace gpuctl::daemon {
 struct UsageKeeper::Desk : std::enable_shared_from_this<Desk> {
   struct Asked {
     UsageQuestion question;
+    std::optional<std::uint32_t> uid;
     Answered answered;
   };
   /// What the thread does next.
@@ -112,15 +114,16 @@ void UsageKeeper::add(const Accounts& accounts, std::int64_t time_s) {
   desk_->changed.notify_all();
 }
 
-void UsageKeeper::ask(UsageQuestion question, Answered answered) {
+void UsageKeeper::ask(UsageQuestion question, std::optional<std::uint32_t> uid, Answered answered) {
   if (desk_->context == nullptr) return;
   const auto refuse = [&](std::string why) {
     boost::asio::post(*desk_->context, [answered, why = std::move(why)] { answered(fail(why)); });
   };
   if (!begin()) return refuse("the daemon keeps nothing of what is used");
   const std::lock_guard lock(desk_->mutex);
-  if (desk_->asked.size() >= kMostQuestions) return refuse("the daemon waits for its disk");
-  desk_->asked.push_back({std::move(question), std::move(answered)});
+  if (uid && std::ranges::count(desk_->asked, uid, &Desk::Asked::uid) > 0)
+    return refuse("another question of this user waits for the disk");
+  desk_->asked.push_back({std::move(question), uid, std::move(answered)});
   desk_->changed.notify_all();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -25,9 +26,6 @@ class UsageKeeper {
   static constexpr std::chrono::seconds kPeriod{10};
   /// The end of the daemon waits so long for the disk.
   static constexpr std::chrono::seconds kPatience{5};
-  /// Questions that wait for an answer.
-  static constexpr std::size_t kMostQuestions = 64;
-
   /// `file` empty: nothing is kept. The thread begins with the first call.
   UsageKeeper(boost::asio::io_context& context, std::string file, Log log);
   ~UsageKeeper();
@@ -35,8 +33,9 @@ class UsageKeeper {
 
   /// This was used lately.
   void add(const Accounts& accounts, std::int64_t time_s);
-  /// All that was added before counts. Not answered after stop().
-  void ask(UsageQuestion question, Answered answered);
+  /// All that was added before counts. Not answered after stop(). Of each user one question may wait for the disk, of
+  /// who has no uid here any.
+  void ask(UsageQuestion question, std::optional<std::uint32_t> uid, Answered answered);
   /// Writes what is not written yet.
   void stop();
 

@@ -1,10 +1,12 @@
 #include "gpuctld/accounts/usage_keeper.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 
 #include "gpuctld/accounts/usage_writer.h"
@@ -30,7 +32,7 @@ class Keeper : public testing::Test {
   /// The sum of all; none: that cannot be told.
   std::optional<double> ask(UsageKeeper& keeper) {
     std::optional<Result<Accounts>> sums;
-    keeper.ask({}, [&](Result<Accounts> answer) { sums = std::move(answer); });
+    keeper.ask({}, std::nullopt, [&](Result<Accounts> answer) { sums = std::move(answer); });
     context_.restart();
     const auto work = boost::asio::make_work_guard(context_);
     while (!sums) context_.run_one();
@@ -81,6 +83,33 @@ TEST_F(Keeper, SaysOnceThatItCannotWriteAndWritesWhatIsMissingLater) {
   EXPECT_EQ(ask(one), 6);
   ASSERT_EQ(log_.size(), 2u);
   EXPECT_EQ(log_[1], "what is used is kept again");
+}
+
+/// Each waits for a second at most for another program that writes to the file.
+TEST_F(Keeper, HasOneWaitingQuestionOfEachUserAndAnyOfRoot) {
+  ASSERT_TRUE(UsageStore::open(file_));
+  sqlite3* other = nullptr;
+  ASSERT_EQ(::sqlite3_open(file_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(::sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  UsageKeeper one = keeper(file_);
+  one.add(used(1), kNow);
+  constexpr int kEach = 100;
+  int answers = 0;
+  std::map<std::optional<std::uint32_t>, int> refused;
+  for (const std::optional<std::uint32_t> uid : {std::optional<std::uint32_t>(5), {6}, {}})
+    for (int i = 0; i < kEach; ++i)
+      one.ask({}, uid, [&, uid](const Result<Accounts>& sums) {
+        ++answers;
+        if (!sums && sums.error().message.find("another question") != std::string::npos) ++refused[uid];
+      });
+  ::sqlite3_close(other);
+  const auto work = boost::asio::make_work_guard(context_);
+  while (answers < 3 * kEach) context_.run_one();
+  for (const std::uint32_t uid : {5, 6}) {
+    EXPECT_GT(refused[uid], kEach / 2);
+    EXPECT_LT(refused[uid], kEach);
+  }
+  EXPECT_EQ(refused[std::nullopt], 0);
 }
 
 TEST_F(Keeper, KeepsNothingWithoutAFile) {

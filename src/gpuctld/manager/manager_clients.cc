@@ -77,7 +77,7 @@ Answer Manager::forget_kernels(Session& session, ipc::Fields& fields) {
     uid = static_cast<std::uint32_t>(*given);
   else if (!budgets_.exempt(caller))
     uid = caller;
-  if (uid != caller && !budgets_.exempt(caller)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  if (uid != caller && !budgets_.exempt(caller)) return refuse_of_user(*uid);
   return success({{"forgotten", static_cast<std::int64_t>(scheduler_.knowledge().forget(uid))}});
 }
 

@@ -51,12 +51,14 @@ Answer Manager::get_usage(Session& session, ipc::Fields& fields) {
     question.uid = static_cast<std::uint32_t>(*uid);
   else if (!budgets_.exempt(asker))
     question.uid = asker;
-  // Nor what is in the asker's own slice: one that others had before may have had the same name.
-  if (question.uid != asker && !budgets_.exempt(asker)) return refuse_own("PermissionDenied", {{"path", "/"}});
+  // Owners of a slice are not told of others in it either: it may have the name of a slice that was somebody else's.
+  if (question.uid != asker && !budgets_.exempt(asker)) return refuse_of_user(*question.uid);
   keep_usage();
-  usage_.ask(std::move(question), [this, session = session.weak_from_this()](const Result<Accounts>& sums) {
-    if (const auto waiting = session.lock()) waiting->finish(tell_usage(sums));
-  });
+  const auto uid_that_waits = budgets_.exempt(asker) ? std::nullopt : std::optional(asker);
+  usage_.ask(std::move(question), uid_that_waits,
+             [this, session = session.weak_from_this()](const Result<Accounts>& sums) {
+               if (const auto waiting = session.lock()) waiting->finish(tell_usage(sums));
+             });
   Answer answer = success();
   answer.later = true;
   return answer;

@@ -20,6 +20,10 @@ Answer refuse_own(const char* error, json::object parameters) {
   return refuse(std::string(ipc::kInterface) + "." + error, std::move(parameters));
 }
 
+Answer refuse_of_user(std::uint32_t uid) {
+  return refuse_own("PermissionDenied", {{"path", "/"}, {"uid", uid}});
+}
+
 Answer invalid(const std::string& field, const std::string& reason) {
   return refuse_own("InvalidValue", {{"field", ipc::to_utf8(field)}, {"reason", ipc::to_utf8(reason)}});
 }

@@ -19,6 +19,9 @@ Answer refuse(std::string_view error, boost::json::object parameters);
 Answer refuse_own(const char* error, boost::json::object parameters);
 Answer refuse(const sched::SliceError& error);
 
+/// PermissionDenied: what is asked for is this user's.
+Answer refuse_of_user(std::uint32_t uid);
+
 /// InvalidValue; for `fields`: their first problem.
 Answer invalid(const std::string& field, const std::string& reason);
 Answer invalid(const ipc::Fields& fields);
