@@ -18,7 +18,7 @@ struct UsageOptions {
   std::string since, until, slice, user, gpu;
 };
 
-/// "0 s", "1.5 ms", "2 h 5 min"
+/// "-", "1.5 ms", "2 h 5 min"
 std::string time_text(double seconds) {
   constexpr double kLong = 600;
   if (seconds <= 0) return "-";
@@ -44,18 +44,22 @@ std::vector<std::string> row_of(const std::string& slice, const std::string& use
           count_text(used.evictions)};
 }
 
-void print(std::ostream& out, const std::vector<ipc::UsageEntry>& entries) {
+void print(std::ostream& out, const std::vector<ipc::UsageEntry>& entries, std::size_t width) {
+  if (entries.empty()) {
+    out << "nothing was used\n";
+    return;
+  }
   using enum Table::Align;
-  Table table({{"SLICE", left},
+  Table table({{"SLICE", left, 20},
                {"USER", left},
-               {"GPU", left},
+               {"GPU", left, 12},
                {"SM HOURS", right},
                {"AT WORK", right},
-               {"WAITED", right, 0, 0, true},
-               {"GIB HOURS", right, 0, 0, true},
-               {"LAUNCHES", right},
-               {"BURSTS", right},
-               {"EVICTIONS", right, 0, 0, true}});
+               {"WAITED", right, 0, 2, true},
+               {"GIB HOURS", right, 0, 1, true},
+               {"LAUNCHES", right, 0, 3},
+               {"BURSTS", right, 0, 4},
+               {"EVICTIONS", right, 0, 5, true}});
   ipc::UsageEntry total;
   for (const ipc::UsageEntry& entry : entries) {
     table.add_row(row_of(printable(entry.slice), user_name(entry.uid),
@@ -69,9 +73,7 @@ void print(std::ostream& out, const std::vector<ipc::UsageEntry>& entries) {
     total.evictions += entry.evictions;
   }
   if (entries.size() > 1) table.add_row(row_of("total", "", "", total));
-  if (table.empty()) out << "nothing was used\n";
-  if (!table.empty())
-    for (const std::string& line : table.lines()) out << line << '\n';
+  for (const std::string& line : table.lines(width)) out << line << '\n';
 }
 
 Outcome<void> put_instant(boost::json::object& parameters, const char* name, const std::string& text) {
@@ -143,7 +145,7 @@ Action declare_usage(Arguments& arguments) {
     if (context.json)
       print_json(context, *reply);
     else
-      print(context.out, *used);
+      print(context.out, *used, context.width);
     return kExitOk;
   };
 }
