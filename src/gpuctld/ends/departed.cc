@@ -19,8 +19,7 @@ void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   make_room_for(page);
   const auto entry = std::make_shared<Entry>(std::move(page), stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
-  when_ended(entry->exit, std::weak_ptr(entry), [this, watched = std::weak_ptr(entry)] {
-    const auto ended = watched.lock();
+  when_ended(entry->exit, std::weak_ptr(entry), [this](const auto& ended) {
     ended->page.open_grants();
     ended->page.stub.give_back();
     waiting_.remove(ended);

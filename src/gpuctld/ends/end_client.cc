@@ -74,7 +74,7 @@ std::shared_ptr<Ending> Ending::create(asio::io_context& context, ipc::UniqueFd 
 void Ending::start(bool mps_active) {
   progress_.mps = mps_active ? EndProgress::Mps::to_ask : EndProgress::Mps::not_active;
   result_.mps = mps_active ? "not answered" : "not active";
-  when_ended(exit_, shared_from_this(), [this] {
+  when_ended(exit_, shared_from_this(), [this](const auto&) {
     if (!done_) return;
     progress_.ended = true;
     step();

@@ -146,7 +146,7 @@ void ChildProgram::wait_for_output() {
 }
 
 void ChildProgram::wait_for_exit() {
-  when_ended(exit_, shared_from_this(), [this] { reap(); });
+  when_ended(exit_, shared_from_this(), [](const auto& self) { self->reap(); });
 }
 
 /// Reads what is there; drops what exceeds the bound. False at the end of the output.

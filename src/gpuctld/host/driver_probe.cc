@@ -166,7 +166,7 @@ Result<std::shared_ptr<DriverProbe>> DriverProbe::start(asio::io_context& contex
   std::shared_ptr<DriverProbe> probe(new DriverProbe(context, library, child, std::move(in), std::move(done)));
   if (ipc::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))); pidfd) {
     probe->exit_.assign(pidfd.release());
-    when_ended(probe->exit_, probe, [raw = probe.get()] { raw->reap(); });
+    when_ended(probe->exit_, probe, [](const auto& self) { self->reap(); });
   }
   probe->begin(timeout);
   return probe;

@@ -44,7 +44,7 @@ void Attached::Member::wait_for_kick() {
 }
 
 void Attached::Member::wait_for_exit() {
-  when_ended(exit, shared_from_this(), [this] {
+  when_ended(exit, shared_from_this(), [this](const auto&) {
     if (!gone) session.close();
   });
 }

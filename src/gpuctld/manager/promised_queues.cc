@@ -40,8 +40,7 @@ void PromisedQueues::give_back_when_ended(std::uint64_t id, ipc::UniqueFd pidfd)
   }
   const auto entry = std::make_shared<Ending>(id, stream_descriptor(context_, pidfd.release()));
   ending_.push_back(entry);
-  when_ended(entry->exit, std::weak_ptr(entry), [this, watched = std::weak_ptr(entry)] {
-    const auto ended = watched.lock();
+  when_ended(entry->exit, std::weak_ptr(entry), [this](const auto& ended) {
     ledger_.give_back(ended->id);
     ending_.remove(ended);
   });

@@ -41,7 +41,7 @@ TEST(WhenEnded, WhatAnotherDescriptorWasIsNoEnd) {
   a.async_wait(stream_descriptor::wait_read, [&](error_code) {
     b.close();
     pidfd->assign(open_pidfd(pid).release());
-    when_ended(*pidfd, std::weak_ptr(pidfd), [&] { ended = true; });
+    when_ended(*pidfd, std::weak_ptr(pidfd), [&](const auto&) { ended = true; });
     began = true;
   });
   ASSERT_EQ(::write(first[1], "x", 1) + ::write(second[1], "x", 1), 2);
@@ -60,7 +60,7 @@ TEST(WhenEnded, NothingIsSaidOfADescriptorThatIsGone) {
   const pid_t pid = child();
   auto pidfd = std::make_shared<stream_descriptor>(context, open_pidfd(pid).release());
   bool ended = false;
-  when_ended(*pidfd, std::weak_ptr(pidfd), [&] { ended = true; });
+  when_ended(*pidfd, std::weak_ptr(pidfd), [&](const auto&) { ended = true; });
   pidfd.reset();
   end(pid);
   context.run_for(1s);

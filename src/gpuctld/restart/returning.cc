@@ -47,8 +47,7 @@ void Returning::expect(const Holding& holding, std::uint64_t now_ns) {
   Client& added = scheduler_.add(std::move(*client), now_ns);
   const auto entry = std::make_shared<Entry>(added, stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
-  when_ended(entry->exit, std::weak_ptr(entry), [this, watched = std::weak_ptr(entry)] {
-    const auto ended = watched.lock();
+  when_ended(entry->exit, std::weak_ptr(entry), [this](const auto& ended) {
     waiting_.remove(ended);
     scheduler_.remove(ended->client, daemon::now_ns());
     freed_();
