@@ -42,8 +42,10 @@ AwaitedEnd awaited_end(const Stream& stream, const Slots& slots, std::uint32_t s
   if (jobs == ipc::kNoJobs) return {};
   if (last) return first;
   double all_ns = static_cast<double>(first.left_ns);
-  for (std::size_t i = heads; i < stream.outstanding.size(); ++i)
+  for (std::size_t i = heads; i < stream.outstanding.size(); ++i) {
+    if (all_ns >= static_cast<double>(kFarNs)) return {};
     all_ns += left_ns(*stream.outstanding[i], slots.host(stream.outstanding[i]->slot), sms);
+  }
   return {stream.outstanding.back()->number, static_cast<std::uint64_t>(all_ns)};
 }
 

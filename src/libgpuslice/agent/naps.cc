@@ -10,8 +10,6 @@ namespace gpuslice {
 
 namespace {
 
-/// How often the agent looks while launches are outstanding. It limits the precision of busy_ns and demand.
-constexpr std::uint64_t kTickNs = 1'000'000;
 /// While workers are wanted, an eviction is awaited or the program waits, the agent spins for this long, and then looks
 /// this often.
 constexpr std::uint64_t kSpinNs = 300'000;
@@ -29,7 +27,7 @@ bool Naps::work_lately(std::uint64_t now_ns) const {
 
 void Naps::look_for_ends() {
   longest_ns_ = UINT64_MAX;
-  AwaitedEnd next;
+  AwaitedEnd next;  // the earliest: after it the other streams are looked at again
   for (const Stream* stream : context_.book.active()) {
     const std::uint32_t sms = gpuctl::range_size(context_.limits.allowed(*stream));
     const AwaitedEnd end = awaited_end(*stream, context_.book.slots(), sms, context_.view.jobs());
