@@ -50,10 +50,8 @@ std::vector<Start> starts(const Workload& workload, Random& random) {
 class Simulation {
  public:
   Simulation(const Workload& workload, const PolicyMaker& make_policy, std::uint64_t seed)
-      : workload_(workload), random_(seed), targets_(workload, seed) {
+      : workload_(workload), random_(seed), targets_(workload, seed), context_of_(SimTurns::contexts_of(workload)) {
     outcome_.held.resize(workload.applications.size());
-    for (std::size_t a = 0; a < workload.applications.size(); ++a)
-      context_of_.push_back(static_cast<std::uint32_t>(SimTurns::context_of(workload, a)));
     contexts_ = static_cast<std::uint32_t>(SimTurns::context_count(workload));
     units_.reserve(std::size_t{workload.devices} * contexts_);
     for (std::uint32_t d = 0; d < workload.devices; ++d) {
@@ -253,12 +251,12 @@ class Simulation {
   SimTargets targets_;
   Outcome outcome_;
   std::vector<SimJob> jobs_;
-  std::vector<std::uint32_t> sources_;     ///< of each job: its source
-  std::uint32_t contexts_ = 1;             ///< of each device
-  std::vector<std::uint32_t> context_of_;  ///< by application
-  std::vector<SimDevice> units_;           ///< by device, then context
-  std::vector<SimTurns> turns_;            ///< by device, if there are several contexts; woken as units after these
-  std::vector<Time> load_;                 ///< predicted work outstanding per device
+  std::vector<std::uint32_t> sources_;           ///< of each job: its source
+  std::uint32_t contexts_ = 1;                   ///< of each device
+  const std::vector<std::uint32_t> context_of_;  ///< by application
+  std::vector<SimDevice> units_;                 ///< by device, then context
+  std::vector<SimTurns> turns_;  ///< by device, if there are several contexts; woken as units after these
+  std::vector<Time> load_;       ///< predicted work outstanding per device
   std::set<std::pair<Time, std::uint32_t>> loads_;
   std::vector<Time> next_;
   std::vector<std::uint32_t> places_;  ///< per instance: its device

@@ -29,7 +29,8 @@ Time draw_duration(const Application& app, Random& random) {
   return Time{std::max<std::int64_t>(std::llround(std::min(drawn, kLongestDrawnNs)), 1)};
 }
 
-SimTargets::SimTargets(const Workload& workload, std::uint64_t seed) : workload_(workload) {
+SimTargets::SimTargets(const Workload& workload, std::uint64_t seed)
+    : workload_(workload), context_of_(SimTurns::contexts_of(workload)) {
   std::vector<LatencyControl::Target> targets;
   const auto& applications = workload.applications;
   for (std::uint32_t a = 0; a < applications.size(); ++a)
@@ -94,7 +95,7 @@ std::vector<std::uint32_t> SimTargets::step(Time now) {
     const auto longest = longest_turns(before, device.control.slices());
     device.longest.assign(contexts, std::nullopt);
     for (std::size_t a = 0; a < workload_.applications.size(); ++a) {
-      std::optional<Time>& its = device.longest[SimTurns::context_of(workload_, a)];
+      std::optional<Time>& its = device.longest[context_of_[a]];
       if (longest[a + 1]) its = std::min<Time>(its.value_or(kNever), *longest[a + 1]);
     }
     for (std::size_t a = 0; a < device.kept.size(); ++a) device.kept[a] = kept[a + 1].reserve - before[a + 1].reserve;

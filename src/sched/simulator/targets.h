@@ -39,6 +39,7 @@ class SimTargets {
   std::vector<NodeInput> nodes(std::uint32_t device) const;
 
   const Workload& workload_;
+  const std::vector<std::uint32_t> context_of_;  ///< by application
   std::vector<Device> devices_;
   Time next_ = kNever;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -13,22 +14,18 @@ namespace gpuctl::sched {
 
 class SimTurns {
  public:
-  explicit SimTurns(const Workload& workload)
-      : switch_(workload.switch_cost), lengths_(context_count(workload), workload.turn) {
-    for (std::size_t a = 0; a < workload.applications.size(); ++a)
-      if (const Application& app = workload.applications[a]; app.isolated)
-        lengths_[context_of(workload, a)] = app.turn.value_or(kUsual);
+  explicit SimTurns(const Workload& workload) : switch_(workload.switch_cost), lengths_{workload.turn} {
+    for (const Application& app : workload.applications)
+      if (app.isolated) lengths_.push_back(app.turn.value_or(kUsualTurn));
     ends_ = lengths_[0];
   }
 
-  static constexpr Time kUsual = std::chrono::microseconds{2048};  ///< the driver's, as measured
-
-  /// The context of an application.
-  static std::size_t context_of(const Workload& workload, std::size_t application) {
-    if (!workload.applications[application].isolated) return 0;
-    return 1 + static_cast<std::size_t>(std::ranges::count_if(
-                   workload.applications.begin(),
-                   workload.applications.begin() + static_cast<std::ptrdiff_t>(application), &Application::isolated));
+  /// The contexts of all applications.
+  static std::vector<std::uint32_t> contexts_of(const Workload& workload) {
+    std::vector<std::uint32_t> contexts;
+    std::uint32_t next = 1;
+    for (const Application& app : workload.applications) contexts.push_back(app.isolated ? next++ : 0);
+    return contexts;
   }
   static std::size_t context_count(const Workload& workload) {
     return 1 + static_cast<std::size_t>(std::ranges::count_if(workload.applications, &Application::isolated));

@@ -39,7 +39,7 @@ struct Application {
   std::optional<std::uint32_t> device;  ///< less than Workload::devices
   SliceLimits limits;                   ///< for policies that know reserves; their weight is not used
   bool isolated = false;                ///< it has a context of its own, which takes turns with the others (turns.h)
-  std::optional<Time> turn;             ///< how long its turns last, if it is isolated; none: SimTurns::kUsual
+  std::optional<Time> turn;             ///< how long its turns last, if it is isolated; none: kUsualTurn
   LatencyTarget latency;                ///< of the time from arrival to end, for `share`
   std::int32_t priority = 0;
   /// Of each launch, drawn from this range, both ends included.
@@ -51,6 +51,9 @@ struct Application {
   Time think{};                 ///< time from the end of a launch to the next launch
 };
 
+/// How long a turn lasts by itself: the driver's, as measured.
+inline constexpr Time kUsualTurn = std::chrono::microseconds{2048};
+
 struct Workload {
   std::string title;
   std::uint32_t devices = 1;
@@ -58,9 +61,9 @@ struct Workload {
   std::optional<SmLimits> sm;  ///< if set, amounts count the workers of a launch on every SM (PolicyInputs::sm)
   Time preempt{};   ///< time from the last block-task until another job can use the SMs; no job works on them meanwhile
   Time dispatch{};  ///< time from when a job without SMs gets some until it works on them; its slice begins then
-  Time turn = std::chrono::microseconds{2048};  ///< how long the turns of those last that are not isolated
-  Time switch_cost{};                           ///< of a switch from one context to another; nobody works meanwhile
-  Time gap{};                                   ///< between the starts of applications
+  Time turn = kUsualTurn;  ///< how long the turns of those last that are not isolated
+  Time switch_cost{};      ///< of a switch from one context to another; nobody works meanwhile
+  Time gap{};              ///< between the starts of applications
   Order order = Order::listed;
   double prediction_error = 0;  ///< standard deviation of the relative error of predicted durations
   Time until = kNever;          ///< launches that end later do not count
