@@ -33,7 +33,8 @@ class Moved {
   using Lives = std::function<bool(const ProcessIdentity&)>;
   explicit Moved(std::size_t most = kMost, Lives lives = is_alive) : most_(most), lives_(std::move(lives)) {}
 
-  /// Forgets processes that have ended, where there is no room, or twice as many as were alive when it last looked.
+  /// Forgets processes that have ended, where there is no room, or where there are twice as many as were alive when it
+  /// last looked.
   void note(MovedProgram program);
   /// It starts anew, in the slice that it names. False: it was not moved.
   bool forget(const ProcessIdentity& process);
