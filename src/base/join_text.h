@@ -8,7 +8,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
+
+#include "base/parts.h"
 
 namespace gpuctl {
 
@@ -37,27 +40,25 @@ inline constexpr std::string_view kJoinWords[] = {"unit", "user", "group"};
 inline std::optional<std::vector<Join>> parse_join(std::string_view text) {
   std::vector<Join> joins;
   if (text == kNobodyJoins) return joins;
-  for (bool more = true; more;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    more = comma != std::string_view::npos;
-    if (more) text.remove_prefix(comma + 1);
+  const bool sound = each_part(text, [&](std::string_view part) {
     const std::size_t colon = std::min(part.find(':'), part.size());
     const auto word = std::ranges::find(kJoinWords, part.substr(0, colon));
-    if (word == std::end(kJoinWords) || colon + 1 >= part.size()) return std::nullopt;
+    if (word == std::end(kJoinWords) || colon + 1 >= part.size()) return false;
     Join join{.by = static_cast<Join::By>(word - std::begin(kJoinWords)), .text = std::string(part.substr(colon + 1))};
     if (join.by == Join::By::unit) {
       const auto allowed = [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '"'; };
-      if (join.text.size() > kMostUnitName || !std::ranges::all_of(join.text, allowed)) return std::nullopt;
+      if (join.text.size() > kMostUnitName || !std::ranges::all_of(join.text, allowed)) return false;
     } else {
       const char* const end = join.text.data() + join.text.size();
       const auto [last, error] = std::from_chars(join.text.data(), end, join.id);
-      if (error != std::errc() || last != end || join.id == UINT32_MAX) return std::nullopt;
+      if (error != std::errc() || last != end || join.id == UINT32_MAX) return false;
+      join.text = std::to_string(join.id);
     }
-    if (std::ranges::find(joins, join) != joins.end() || joins.size() == kMostJoins) return std::nullopt;
+    if (std::ranges::find(joins, join) != joins.end() || joins.size() == kMostJoins) return false;
     joins.push_back(std::move(join));
-  }
-  return joins;
+    return true;
+  });
+  return sound ? std::optional(std::move(joins)) : std::nullopt;
 }
 
 }  // namespace gpuctl

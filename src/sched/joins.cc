@@ -1,11 +1,17 @@
 #include "sched/joins.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace gpuctl::sched {
 
 namespace {
+
+/// The manager of a user's own units. They have what names the user likes, so these tell nothing.
+bool is_manager_of_user(std::string_view unit) {
+  return unit.starts_with("user@") && unit.ends_with(".service");
+}
 
 /// Where the unit stands in the path of the cgroup: the greater, the nearer to the program; 0: nowhere.
 std::size_t place_of(std::string_view unit, std::string_view cgroup) {
@@ -14,6 +20,7 @@ std::size_t place_of(std::string_view unit, std::string_view cgroup) {
     const std::size_t slash = std::min(cgroup.find('/'), cgroup.size());
     ++place;
     if (cgroup.substr(0, slash) == unit) found = place;
+    if (is_manager_of_user(cgroup.substr(0, slash))) break;
     cgroup.remove_prefix(std::min(slash + 1, cgroup.size()));
   }
   return found;
@@ -49,15 +56,21 @@ bool join_by_unit(const Slices& slices) {
   });
 }
 
-std::string named_twice(const Slices& slices, std::string_view path) {
-  const auto own = slices.find(path);
-  if (own == slices.end()) return {};
-  for (const Join& join : own->second.join)
+std::string named_twice(const Slices& slices, std::string_view path, std::span<const Join> joins) {
+  for (const Join& join : joins)
     for (const auto& [other, slice] : slices)
       if (other != path && std::ranges::find(slice.join, join) != slice.join.end())
         return std::string(kJoinWords[static_cast<std::size_t>(join.by)]) + " " + join.text + " joins " + other +
                " already";
   return {};
+}
+
+bool any_named_twice(const Slices& slices) {
+  std::set<std::pair<Join::By, std::string_view>> named;
+  return std::ranges::any_of(slices, [&](const auto& entry) {
+    return std::ranges::any_of(entry.second.join,
+                               [&](const Join& join) { return !named.emplace(join.by, join.text).second; });
+  });
 }
 
 }  // namespace gpuctl::sched

@@ -17,13 +17,17 @@ struct Joining {
 };
 
 /// The path of the slice whose setting `join` names the program, "/" if none does. A unit says more of a program than
-/// its user does, and a user more than a group; of several units that nearest to the program counts.
+/// its user does, and a user more than a group; of several units that nearest to the program counts. Units that a user
+/// runs by a manager of their own do not count: their names are the user's to choose.
 std::string slice_to_join(const Slices& slices, const Joining& program);
 
 /// Whether any slice names a unit.
 bool join_by_unit(const Slices& slices);
 
-/// What two slices name alike, of which the first is `path`, for a person: "user 1000 joins b already"; "": nothing.
-std::string named_twice(const Slices& slices, std::string_view path);
+/// What the slice `path` is to name, and another one names, for a person: "user 1000 joins b already"; "": nothing.
+std::string named_twice(const Slices& slices, std::string_view path, std::span<const Join> joins);
+
+/// Whether any two slices name the same.
+bool any_named_twice(const Slices& slices);
 
 }  // namespace gpuctl::sched

@@ -39,11 +39,19 @@ TEST(Joins, AUnitComesBeforeAUserAndAUserBeforeAGroup) {
   EXPECT_EQ(joined_by(tree, 1001, {44}, "/y.slice"), "a");
 }
 
+TEST(Joins, NamesThatUsersGiveTheirOwnUnitsTellNothing) {
+  const SliceTree tree = tree_with({{"served", "unit:ollama.service"}, {"alice", "unit:user-1000.slice"}});
+  const char* const own = "/user.slice/user-1000.slice/user@1000.service/app.slice/ollama.service";
+  EXPECT_EQ(joined_by(tree, 1000, {}, own), "alice");
+  EXPECT_EQ(joined_by(tree, 1001, {}, "/user.slice/user-1001.slice/user@1001.service/ollama.service"), "/");
+}
+
 TEST(Joins, NobodyIsNamedTwice) {
   SliceTree tree = tree_with({{"a", "user:1000,unit:x.service"}});
   const auto refused = tree.create("b", {.join = "group:1000,user:1000"}, kAdministrator);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "join: user 1000 joins a already");
+  EXPECT_FALSE(tree.create("b", {.join = "user:01000"}, kAdministrator));
   ASSERT_TRUE(tree.create("b", {.join = "group:1000"}, kAdministrator));
   EXPECT_FALSE(tree.change("b", {.join = "unit:x.service"}, kAdministrator));
   const SliceChange none{.join = "none"}, theirs{.join = "user:1000"};

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/join_text.h"
+#include "base/parts.h"
 
 namespace gpuctl::slicefile {
 
@@ -21,10 +22,7 @@ std::optional<std::int64_t> group_id(const std::string& name) {
 
 std::string join_by_ids(std::string_view text, std::string& problem) {
   std::string ids;
-  for (std::string_view left = text; !left.empty();) {
-    const std::size_t comma = std::min(left.find(','), left.size());
-    const std::string_view part = left.substr(0, comma);
-    left.remove_prefix(std::min(comma + 1, left.size()));
+  each_part(text, [&](std::string_view part) {
     const std::size_t colon = std::min(part.find(':'), part.size());
     const std::string_view word = part.substr(0, colon);
     std::string name(part.substr(std::min(colon + 1, part.size())));
@@ -35,10 +33,10 @@ std::string join_by_ids(std::string_view text, std::string& problem) {
     else if ((user || group) && (name.empty() || name.find_first_not_of("0123456789") != std::string::npos))
       problem =
           "there is no " + std::string(word) + " '" + name + "'; give a " + std::string(word) + "'s name or number";
-    ids.append(ids.empty() ? "" : ",").append(word);
+    ids.append(part.data() == text.data() ? "" : ",").append(word);
     if (colon < part.size()) ids.append(":").append(name);
-  }
-  if (text.ends_with(',')) ids += ',';
+    return true;
+  });
   if (problem.empty() && !parse_join(ids)) problem = "must be " + std::string(kJoinForm);
   return ids;
 }

@@ -7,6 +7,17 @@
 
 namespace gpuctl::slicefile {
 
+namespace {
+
+/// A basic string of TOML. A unit's name may have backslashes, no text of a setting has control characters.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) result.append(c == '\\' || c == '"' ? "\\" : "") += c;
+  return result += '"';
+}
+
+}  // namespace
+
 SliceFile read_slice_file(const std::string& file) {
   SliceFile result;
   SliceTables reader(file, result.problems, result.slices);
@@ -32,7 +43,7 @@ std::string table_text(const std::string& path, const SliceSettings& settings) {
     else if (setting.lifted != nullptr && settings.*setting.lifted)
       text += "\"unlimited\"";
     else if (setting.text != nullptr)
-      text += '"' + *(settings.*setting.text) + '"';
+      text += quoted(*(settings.*setting.text));
     else
       text += std::to_string(*(settings.*setting.number));
     text += '\n';

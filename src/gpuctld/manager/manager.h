@@ -133,7 +133,7 @@ class Manager {
   bool is_isolated(const std::string& slice) const;
   std::string mps_of(const std::string& slice) const;
   std::string slice_of(const Session& session) const;
-  sched::SliceResult<void> may_join(const Session& session, const std::string& slice) const;
+  sched::SliceResult<std::string> slice_for(const Session& session, const std::string& asked) const;
   bool look_at_mps();
   std::string pipe_directory_of(const Client& client);
   Answer mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues);

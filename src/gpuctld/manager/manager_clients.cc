@@ -134,13 +134,14 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
 /// One percentage holds for all GPUs of a program. So none is given where a GPU is not managed: nothing limits a
 /// program there.
 Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
-  std::string slice = fields.text("slice");
-  if (slice.empty()) slice = slice_of(session);
+  const std::string asked = fields.text("slice");
   const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   // Who asks has an MPS started, and kept for a while.
-  if (auto may = may_join(session, slice); !may) return refuse(may.error());
+  const auto found = slice_for(session, asked);
+  if (!found) return refuse(found.error());
+  const std::string& slice = *found;
   scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {
     const Timed timed(budgets_, session.peer().uid);
@@ -179,15 +180,14 @@ std::string Manager::pipe_directory_of(const Client& client) {
 /// With what a program starts in the slice.
 Answer Manager::mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues) {
   const sched::SliceTree& tree = scheduler_.tree();
-  if (auto may = may_join(session, slice); !may) return refuse(may.error());  // it may have waited
+  if (const auto may = slice_for(session, slice); !may) return refuse(may.error());  // it may have waited
   const auto index = static_cast<std::size_t>(std::distance(tree.slices().begin(), tree.slices().find(slice)));
   const DaemonOptions& daemon = scheduler_.options();
   const std::optional<std::string> offered = mps_.offered(mps_of(slice), session.peer().uid);
   const bool isolated = is_isolated(slice), joins = offered || (!isolated && !mps_.ours() && mps_active());
   const bool mps = joins || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
   std::optional<std::uint32_t> hundredths;
-  // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes. MPS
-  // limits programs to whole SMs, so where they are to share each SM it is not asked to.
+  // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes.
   if (!daemon.always_preemptible && mps && !options_.leaves_out_gpus) hundredths = scheduler_.mps_hundredths(index);
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
@@ -216,14 +216,18 @@ std::optional<std::uint32_t> Manager::promise_queues(Session& session, std::size
   return static_cast<std::uint32_t>(own);
 }
 
-/// Whose programs a slice takes in who may change the root has said: it need not be their own.
-sched::SliceResult<void> Manager::may_join(const Session& session, const std::string& slice) const {
-  auto may = scheduler_.tree().may_join(slice, caller(session));
-  if (!may && may.error().code == sched::SliceError::Code::permission_denied && slice_of(session) == slice) return {};
-  return may;
+/// The slice that a program asks for, or, where that is "", that which takes it in. Whose programs a slice takes in who
+/// may change the root has said: it need not be their own.
+sched::SliceResult<std::string> Manager::slice_for(const Session& session, const std::string& asked) const {
+  if (asked.empty()) return slice_of(session);
+  const auto may = scheduler_.tree().may_join(asked, caller(session));
+  const bool taken_in =
+      !may && may.error().code == sched::SliceError::Code::permission_denied && slice_of(session) == asked;
+  if (!may && !taken_in) return may.error();
+  return asked;
 }
 
-/// Of a program that names none.
+/// That takes the program in, if it asks for none.
 std::string Manager::slice_of(const Session& session) const {
   const sched::Slices& slices = scheduler_.tree().slices();
   const std::string cgroup = sched::join_by_unit(slices) ? cgroup_of(session.peer().pid) : "";
@@ -231,8 +235,7 @@ std::string Manager::slice_of(const Session& session) const {
 }
 
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
-  std::string slice = fields.text("slice");
-  if (slice.empty()) slice = slice_of(session);
+  const std::string asked = fields.text("slice");
   const std::vector<std::string> uuids = fields.texts("device_uuids");
   const bool resumed = fields.boolean("resumed");
   const auto version = fields.maybe_integer("stub_version", 0, std::numeric_limits<std::uint32_t>::max());
@@ -250,8 +253,12 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const MovedProgram* const moved =
       resumed ? kept_.moved({session.peer().pid, session.peer().start, session.peer().uid}) : nullptr;
   const bool goes_on = moved != nullptr && scheduler_.tree().find(moved->slice) != nullptr;
-  if (goes_on) slice = moved->slice;  // who moved it had the right to
-  if (auto may = may_join(session, slice); !may && !goes_on) return refuse(may.error());
+  // Who moved it had the right to.
+  auto found = goes_on ? moved->slice : slice_for(session, asked);
+  // Refused it would go on without limits.
+  if (!found && resumed && found.error().code == sched::SliceError::Code::permission_denied) found = slice_of(session);
+  if (!found) return refuse(found.error());
+  const std::string& slice = *found;
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +
                                 " programs attached, as many as one user may have");
@@ -322,7 +329,8 @@ Answer Manager::move(Session& session, ipc::Fields& fields) {
     if (member->client.identity().uid != by.uid && !scheduler_.tree().may_change_below(from, by))
       return refuse_own("PermissionDenied", {{"path", from}});
   }
-  if (auto may = scheduler_.tree().may_join(slice, by); !may) return refuse(may.error());
+  if (scheduler_.tree().find(slice) == nullptr) return refuse_own("NoSuchSlice", {{"path", slice}});
+  if (const auto may = slice_for(session, slice); !may) return refuse(may.error());
   move_members(members, slice, by.uid);
   const Client& client = members.front()->client;
   boost::json::array notes;

@@ -1,7 +1,5 @@
 // Programs that are moved, and slices that are frozen.
 #include <sys/inotify.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <array>
 #include <filesystem>
@@ -26,14 +24,6 @@ class MoveTest : public ManagerTest {
   }
   void start_again() { start({.kept = {.state = {}, .kernels = {}, .attached = directory_ + "/attached.json"}}); }
 
-  ipc::Connection connect_as(std::uint32_t uid) {
-    ::chmod(directory_.c_str(), 0711);
-    ::chmod(socket_.c_str(), 0666);
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
-    auto connection = ipc::Connection::open(socket_);
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
-    return std::move(connection.value());
-  }
   std::string error_of_move(ipc::Connection& connection, const std::string& slice) {
     return call(connection, "Move", {{"pid", ::getpid()}, {"slice", slice}}).error;
   }

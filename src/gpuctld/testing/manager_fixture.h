@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +77,15 @@ class ManagerTest : public testing::Test {
     ::unlink(socket_.c_str());
   }
 
+  /// As another user, which only root can.
+  ipc::Connection connect_as(std::uint32_t uid) {
+    ::chmod(directory_.c_str(), 0711);
+    ::chmod(socket_.c_str(), 0666);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
+    auto connection = ipc::Connection::open(socket_);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+    return std::move(connection.value());
+  }
   ipc::Connection connect() { return std::move(ipc::Connection::open(socket_).value()); }
 
   static ipc::Reply call(ipc::Connection& connection, const std::string& method, json::object parameters = {}) {
