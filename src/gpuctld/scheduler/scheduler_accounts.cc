@@ -21,7 +21,9 @@ bool works(const Client& client, std::size_t index) {
 /// hold them. Where nothing divides the SMs a program has what it can fill.
 std::uint32_t has(const Client::Slot& slot, std::uint32_t device_sms) {
   const bool divided = slot.terms.mode != ipc::Mode::free;
-  const std::uint32_t may_have = slot.most_of(divided ? std::max(slot.written, slot.terms.common_sms) : device_sms);
+  // Programs that have SMs in common are granted a part of them each, as many as that is while others want them.
+  const std::uint32_t granted = slot.written > 0 ? slot.written : slot.terms.common_sms;
+  const std::uint32_t may_have = slot.most_of(divided ? granted : device_sms);
   if (slot.demand == 0) return may_have;
   const std::uint32_t fills = std::min(may_have, slot.demand);
   if (!divided || slot.outstanding == 0) return fills;
