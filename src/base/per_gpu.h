@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/limit_text.h"
+#include "base/parts.h"
 
 namespace gpuctl {
 
@@ -28,8 +29,19 @@ inline bool is_per_gpu(std::string_view text) {
 }
 
 /// What such a value must look like, for errors.
-inline constexpr std::string_view kPerGpuForm =
-    "a number or a part such as 25%, of every GPU, or of one as in 0:8, or a list such as 25%,1:8";
+constexpr std::string_view per_gpu_form(AmountOf of) {
+  return of == AmountOf::sms ? "SMs or whole per cent such as 8 or 25%, for one GPU 0:8, or a list that names each GPU "
+                               "once such as 25%,1:8"
+                             : "a size or whole per cent such as 16G or 25%, for one GPU 0:16G, or a list that names "
+                               "each GPU once such as "
+                               "25%,1:16G";
+}
+
+inline constexpr std::size_t kMostPerGpu = 64;      ///< amounts in one list
+inline constexpr std::size_t kMostIndexDigits = 4;  ///< of a GPU's index
+inline constexpr std::string_view kUuidBegin = "GPU-";
+inline constexpr std::size_t kMostGpuName = 40;         ///< characters: a UUID has as many
+inline constexpr std::int64_t kSmsGreatest = 0xfffffe;  ///< one more means "no limit" (sched/capsm.h)
 
 /// The amounts of one setting by GPU. In a list the first part may be for every GPU that the others do not name.
 class PerGpu {
@@ -48,7 +60,7 @@ class PerGpu {
 
     /// A UUID is recognised by its beginning, as by CUDA.
     bool names(std::int64_t index, std::string_view uuid) const {
-      return gpu == std::to_string(index) || (gpu.starts_with("GPU-") && uuid.starts_with(gpu));
+      return gpu == std::to_string(index) || (gpu.starts_with(kUuidBegin) && uuid.starts_with(gpu));
     }
   };
 
@@ -88,10 +100,6 @@ class PerGpu {
   std::vector<One> list_;
 };
 
-inline constexpr std::size_t kMostPerGpu = 64;      ///< amounts in one list
-inline constexpr std::size_t kMostGpuName = 40;     ///< characters: a UUID has as many
-inline constexpr std::int64_t kMostSms = 0xfffffe;  ///< as a number in a list
-
 inline std::optional<PerGpu::Amount> parse_amount(std::string_view text, AmountOf of) {
   if (lifts_limit(text)) return PerGpu::Amount{.lifted = true};
   PerGpu::Amount amount{.per_cent = text.ends_with('%')};
@@ -105,7 +113,7 @@ inline std::optional<PerGpu::Amount> parse_amount(std::string_view text, AmountO
     if (error == std::errc() && end == text.data() + text.size()) number = value;
   }
   constexpr std::int64_t kWhole = 100;
-  const std::int64_t most = amount.per_cent ? kWhole : of == AmountOf::sms ? kMostSms : INT64_MAX;
+  const std::int64_t most = amount.per_cent ? kWhole : of == AmountOf::sms ? kSmsGreatest : INT64_MAX;
   if (!number || *number < 0 || *number > most) return std::nullopt;
   amount.number = *number;
   return amount;
@@ -116,24 +124,22 @@ inline std::optional<PerGpu::Amount> parse_amount(std::string_view text, AmountO
 inline std::optional<PerGpu> parse_per_gpu(std::string_view text, AmountOf of) {
   PerGpu parsed;
   if (text == kSameOnEach) return parsed;
-  for (bool more = true; more;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    more = comma != std::string_view::npos;
-    if (more) text.remove_prefix(comma + 1);
+  const bool sound = each_part(text, [&](std::string_view part) {
     const std::size_t colon = part.rfind(':');
-    const std::string gpu(colon == std::string_view::npos ? std::string_view() : part.substr(0, colon));
-    const auto amount = parse_amount(colon == std::string_view::npos ? part : part.substr(colon + 1), of);
-    const bool digits = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos && gpu.size() <= 4 &&
-                        (gpu[0] != '0' || gpu.size() == 1);
-    const bool uuid = gpu.size() > 4 && gpu.starts_with("GPU-") && gpu.size() <= kMostGpuName &&
-                      gpu.find_first_not_of("0123456789abcdef-", 4) == std::string::npos;
+    const bool for_all = colon == std::string_view::npos;
+    const std::string gpu(for_all ? std::string_view() : part.substr(0, colon));
+    const auto amount = parse_amount(for_all ? part : part.substr(colon + 1), of);
+    const bool index = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos &&
+                       gpu.size() <= kMostIndexDigits && (gpu[0] != '0' || gpu.size() == 1);
+    const bool uuid = gpu.size() > kUuidBegin.size() && gpu.starts_with(kUuidBegin) && gpu.size() <= kMostGpuName &&
+                      gpu.find_first_not_of("0123456789abcdef-", kUuidBegin.size()) == std::string::npos;
     const bool twice = std::ranges::find(parsed.list_, gpu, &PerGpu::One::gpu) != parsed.list_.end();
-    if (!amount || twice || !(colon == std::string_view::npos ? parsed.empty() : digits || uuid)) return std::nullopt;
-    if (parsed.list_.size() == kMostPerGpu) return std::nullopt;
+    if (!amount || twice || !(for_all ? parsed.empty() : index || uuid)) return false;
+    if (parsed.list_.size() == kMostPerGpu) return false;
     parsed.list_.push_back({gpu, *amount});
-  }
-  return parsed;
+    return true;
+  });
+  return sound ? std::optional(std::move(parsed)) : std::nullopt;
 }
 
 /// One text of what a setting has for every GPU, "8" or "none", and for single ones, as people write it. `fallback`:

@@ -19,7 +19,6 @@
 
 namespace gpuctl {
 
-inline constexpr std::int64_t kSmsGreatest = kMostSms;   ///< one more means "no limit" (sched/capsm.h)
 inline constexpr std::int64_t kIdGreatest = 0xfffffffe;  ///< of a user or group; one more is "nobody" to the kernel
 inline constexpr std::int64_t kNoGroup = -1;             ///< as owner_gid: no group owns the slice
 
@@ -77,7 +76,7 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
          .on_root = true) \
   TEXT(join, "none", .kind = SettingKind::join, \
        .option = "join", .argument = "user:NAME|group:NAME|unit:NAME,...|none", \
-       .help = "Programs that name no slice and run as that user, or in that unit of systemd, are in this one")
+       .help = "Programs of that user, group or unit of systemd that name no slice are in this one")
 // clang-format on
 
 /// Settings of a slice as requested, not yet validated. A setting that is absent stays as it is.
@@ -182,7 +181,7 @@ inline std::string amount_value(const SliceSetting& setting, const SliceSettings
                      (settings.*setting.per_gpu).value_or(std::string(kSameOnEach)));
 }
 
-/// Gives `setting`, an amount, the value in the form of kPerGpuForm. False: it is none.
+/// Gives `setting`, an amount, the value in the form of per_gpu_form(). False: it is none.
 inline bool give_amount(const SliceSetting& setting, std::string_view text, SliceSettings& settings) {
   const auto parsed = parse_per_gpu(text, setting.amount_of());
   if (!parsed || parsed->empty()) return false;

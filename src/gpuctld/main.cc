@@ -118,33 +118,40 @@ std::string mps_directory(const Options& options) {
   return std::filesystem::absolute(options.socket).string() + ".mps";
 }
 
-/// Says which reserves do not fit the GPUs, if there are any to be seen.
-void check_fit(const sched::SliceTree& tree, const Config& config, bool software, const std::string& probe_socket) {
+/// The GPUs that the configuration selects, if there are any to be seen.
+std::vector<Gpu> gpus_to_check(const Config& config, bool software, const std::string& probe_socket) {
   asio::io_context context(1);
   SearchOptions search = search_for(software, probe_socket);
   search.timeout = kCheckPatience;
+  std::vector<Gpu> gpus;
   const auto found = [&](std::vector<Gpu> devices) {
-    const auto selected = select_devices(std::move(devices), config.devices);
+    auto selected = select_devices(std::move(devices), config.devices);
     if (!selected) return log(selected.error().message);
-    for (const Gpu& gpu : *selected) {
-      const sched::SliceTree there = tree.on(size_of(gpu));
-      for (const auto& [path, line] :
-           sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{std::min(gpu.sms, kMaxSms)},
-                                 "GPU " + std::to_string(gpu.index)))
-        log(line);
-    }
+    gpus = std::move(*selected);
   };
   DeviceSearch devices(context, search, found, [&](const std::string&) { devices.stop(); });
   context.run();
+  return gpus;
 }
 
-/// The exit status of --check-config, once the files are read: whether the slices are possible on some GPU.
+/// The exit status of --check-config, once the files are read: whether the slices are possible on some GPU. Says which
+/// reserves do not fit those that are there.
 int check_slices(const Config& config, bool software, const std::string& probe_socket) {
-  sched::SliceTree tree(sched::CapSM{kMaxSms}, ::geteuid());
+  const std::vector<Gpu> gpus = gpus_to_check(config, software, probe_socket);
+  std::vector<sched::GpuSize> sizes;
+  for (const Gpu& gpu : gpus) sizes.push_back(size_of(gpu));
+  sched::SliceTree tree = sizes.empty() ? sched::SliceTree(sched::CapSM{kMaxSms}, ::geteuid())
+                                        : sched::SliceTree(std::move(sizes), ::geteuid());
   std::map<std::string, std::string> configured;
   const auto applied = apply_config(config, true, ::geteuid(), configured, tree);
   if (!applied) return log(applied.error().message), 1;
-  check_fit(tree, config, software, probe_socket);
+  for (const Gpu& gpu : gpus) {
+    const sched::SliceTree there = tree.on(size_of(gpu));
+    for (const auto& [path, line] :
+         sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{std::min(gpu.sms, kMaxSms)},
+                               "GPU " + std::to_string(gpu.index)))
+      log(line);
+  }
   return 0;
 }
 

@@ -39,7 +39,7 @@ std::string what_is_wrong(const SliceSetting& setting, const std::string& text) 
     return "must be " + choices;
   }
   if (setting.is_per_gpu())
-    return parse_per_gpu(text, setting.amount_of()) ? "" : "must be " + std::string(kPerGpuForm);
+    return parse_per_gpu(text, setting.amount_of()) ? "" : "must be " + std::string(per_gpu_form(setting.amount_of()));
   if (setting.kind == SettingKind::join) return parse_join(text) ? "" : "must be " + std::string(kJoinForm);
   if (setting.kind == SettingKind::latency) return parse_latency(text) ? "" : "must be " + std::string(kLatencyForm);
   if (dividing_policy(text) != nullptr) return {};

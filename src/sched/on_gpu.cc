@@ -57,6 +57,22 @@ Slice on_gpu(const Slice& slice, const GpuSize& gpu) {
   return on;
 }
 
+std::optional<std::uint64_t> greater_limit(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+  return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+}
+
+Slice most_on_any(const Slice& slice, std::span<const GpuSize> gpus) {
+  if (!differs_by_gpu(slice) || gpus.empty()) return slice;
+  Slice most = on_gpu(slice, gpus.front());
+  for (const GpuSize& gpu : gpus.subspan(1)) {
+    const Slice there = on_gpu(slice, gpu);
+    most.reserve = std::max(most.reserve, there.reserve);
+    most.max = std::max(most.max, there.max);
+    most.memory_max = greater_limit(most.memory_max, there.memory_max);
+  }
+  return most;
+}
+
 Slices on_gpu(const Slices& slices, const GpuSize& gpu) {
   Slices on;
   for (const auto& [path, slice] : slices) on.emplace_hint(on.end(), path, on_gpu(slice, gpu));

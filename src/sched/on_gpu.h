@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "sched/slices.h"
@@ -16,6 +18,9 @@ struct GpuSize {
   std::uint64_t memory = 0;  ///< bytes
 };
 
+/// The greater limit; "none" is the greatest.
+std::optional<std::uint64_t> greater_limit(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b);
+
 /// Whether an amount of the slice is not the same number on every GPU.
 bool differs_by_gpu(const Slice& slice);
 bool differ_by_gpu(const Slices& slices);
@@ -24,10 +29,13 @@ bool differ_by_gpu(const Slices& slices);
 bool names_gpu(const Slice& slice, const GpuSize& gpu);
 
 /// The slice with the amounts that it has on the GPU: each is a number, or lifted. Of a part that is not 0 there is one
-/// SM at least, else what is not a whole number is rounded down. So parts that add up to the whole always fit.
+/// SM at least, else what is not a whole number is rounded down.
 Slice on_gpu(const Slice& slice, const GpuSize& gpu);
 
-/// The same of all.
+/// The same with the most that it has of each amount on any of the GPUs.
+Slice most_on_any(const Slice& slice, std::span<const GpuSize> gpus);
+
+/// What on_gpu() says, of all.
 Slices on_gpu(const Slices& slices, const GpuSize& gpu);
 
 }  // namespace gpuctl::sched

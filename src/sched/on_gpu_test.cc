@@ -99,6 +99,53 @@ TEST(OnGpu, ManySlicesAtOnceExchangeWhatTheyHaveThere) {
   EXPECT_EQ(slice_on(tree, "b", kSmall).reserve, CapSM{70});
 }
 
+/// What others name decides nothing for a slice that was admitted where GPUs have more.
+TEST(OnGpu, ASmallGpuThatOthersNameChangesNothingForASlice) {
+  const GpuSize eight{.index = 0, .uuid = "GPU-a", .sms = CapSM{8}}, six{.index = 1, .uuid = "GPU-b", .sms = CapSM{6}};
+  SliceTree tree({eight, six}, 0);
+  ASSERT_TRUE(tree.create("x", {.reserve = 4, .max_per_gpu = "50%"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("p", {.reserve_per_gpu = "50%"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("p/c", {.reserve = 4}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("z", {.max_per_gpu = "1:3"}, kOwnerOfAll));
+  for (const char* path : {"x", "p", "p/c"}) {
+    EXPECT_TRUE(tree.change(path, {.frozen = "yes"}, kOwnerOfAll)) << path;
+    EXPECT_TRUE(tree.change(path, {.weight = 7}, kOwnerOfAll)) << path;
+  }
+  std::size_t at = 0;
+  const SliceChange x{.reserve = 4, .max_per_gpu = "50%"}, p{.reserve_per_gpu = "50%"}, c{.reserve = 4},
+      z{.max_per_gpu = "1:3"};
+  const std::vector<SliceTree::Edit> all{{"p", &p}, {"p/c", &c}, {"x", &x}, {"z", &z}};
+  EXPECT_TRUE(tree.apply(all, kOwnerOfAll, tree.capacity(), at));
+  // Where nobody knows the GPU, as from a file, any such tree is taken.
+  SliceTree small({six}, 0);
+  EXPECT_TRUE(small.apply(all, kOwnerOfAll, CapSM{256}, at));
+  EXPECT_FALSE(SliceTree({six}, 0).apply(all, kOwnerOfAll, CapSM{6}, at));
+}
+
+TEST(OnGpu, AGpuAsLargeAsTheLargestCounts) {
+  const GpuSize one{.index = 0, .uuid = "GPU-a", .sms = CapSM{8}}, two{.index = 1, .uuid = "GPU-b", .sms = CapSM{8}};
+  SliceTree tree({one, two}, 0);
+  EXPECT_FALSE(tree.create("b", {.reserve = 4, .max = 1, .max_per_gpu = "0:8"}, kOwnerOfAll));
+}
+
+TEST(OnGpu, AParentThatGivesLessIsCheckedWithItsChildren) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("p", {.reserve_per_gpu = "1:8"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("p/c", {.reserve_per_gpu = "1:6"}, kOwnerOfAll));
+  const SliceChange less{.reserve_per_gpu = "1:4"}, same{.reserve_per_gpu = "1:6"};
+  const std::vector<SliceTree::Edit> edits{{"p", &less}, {"p/c", &same}};
+  std::size_t at = 0;
+  EXPECT_FALSE(tree.apply(edits, kOwnerOfAll, tree.capacity(), at));
+  EXPECT_EQ(at, 1u);
+}
+
+TEST(OnGpu, TheMostOnAnyGpuIsOfTheLargest) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("a", {.max_per_gpu = "50%"}, kOwnerOfAll));
+  EXPECT_EQ(most_on_any(*tree.find("a"), tree.gpus()).max, CapSM{66});
+  EXPECT_EQ(most_on_any(*tree.find("/"), tree.gpus()).reserve, CapSM{132});
+}
+
 TEST(OnGpu, WhatIsNoAmountIsRefused) {
   SliceTree tree = two_gpus();
   EXPECT_EQ(tree.create("a", {.reserve_per_gpu = "lots"}, kOwnerOfAll).error().field, "reserve_per_gpu");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/plural.h"
@@ -46,6 +45,10 @@ SliceError there_is(SliceError error, const GpuSize& gpu) {
   return error;
 }
 
+bool same_amounts(const Slice& a, const Slice& b) {
+  return a.reserve == b.reserve && a.max == b.max;
+}
+
 SliceError above_max(std::string_view path, const Slice& there, const GpuSize& gpu) {
   return there_is(
       invalid(path, "reserve",
@@ -79,11 +82,16 @@ bool changes_only_policy(const SliceChange& change) {
 
 }  // namespace
 
-SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid)
-    : SliceTree({{.uuid = {}, .sms = capacity}}, owner_uid, owner_gid) {}
+SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid) : capacity_(capacity) {
+  make_root(owner_uid, owner_gid);
+}
 
 SliceTree::SliceTree(std::vector<GpuSize> gpus, std::uint32_t owner_uid, std::uint32_t owner_gid)
     : capacity_(std::ranges::max(gpus, {}, &GpuSize::sms).sms), gpus_(std::move(gpus)) {
+  make_root(owner_uid, owner_gid);
+}
+
+void SliceTree::make_root(std::uint32_t owner_uid, std::uint32_t owner_gid) {
   Slice root;
   root.reserve = capacity_;
   root.reserve_mode = ReserveMode::strict;
@@ -136,8 +144,8 @@ SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& ch
   const auto wanted = fresh(path, change, caller);
   if (!wanted) return wanted.error();
   if (auto admitted = admit(path, {}, *wanted); !admitted) return admitted.error();
-  const auto added = slices_.emplace(path, *wanted).first;
-  if (auto alone = named_once(path); !alone) return slices_.erase(added), alone.error();
+  if (auto alone = named_once(path, *wanted); !alone) return alone.error();
+  slices_.emplace(path, *wanted);
   return {};
 }
 
@@ -146,8 +154,8 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   if (!wanted) return wanted.error();
   Slice& now = slices_.find(path)->second;
   if (auto admitted = admit(path, now, *wanted); !admitted) return admitted.error();
-  Slice before = std::exchange(now, *wanted);
-  if (auto alone = named_once(path); !alone) return now = std::move(before), alone.error();
+  if (auto alone = named_once(path, *wanted); !alone) return alone.error();
+  now = *wanted;
   return {};
 }
 
@@ -165,15 +173,17 @@ SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& ca
     if (!wanted) return wanted.error();
     all.slices_.insert_or_assign(std::string(path), *wanted);
   }
-  if (auto admitted = all.admit_all(edits, capacity, at); !admitted) return admitted.error();
-  for (at = 0; at < edits.size(); ++at)
-    if (auto alone = all.named_once(edits[at].path); !alone) return alone.error();
+  if (auto admitted = all.admit_all(edits, capacity, *this, at); !admitted) return admitted.error();
+  if (any_named_twice(all.slices_))
+    for (at = 0; at < edits.size(); ++at)
+      if (auto alone = all.named_once(edits[at].path, *all.find(edits[at].path)); !alone) return alone.error();
   *this = std::move(all);
   return {};
 }
 
-SliceResult<void> SliceTree::named_once(std::string_view path) const {
-  if (std::string reason = named_twice(slices_, path); !reason.empty()) return invalid(path, "join", std::move(reason));
+SliceResult<void> SliceTree::named_once(std::string_view path, const Slice& wanted) const {
+  if (std::string reason = named_twice(slices_, path, wanted.join); !reason.empty())
+    return invalid(path, "join", std::move(reason));
   return {};
 }
 
@@ -212,16 +222,15 @@ const Slice* SliceTree::find(std::string_view path) const {
 }
 
 SliceTree SliceTree::on(const GpuSize& gpu) const {
-  SliceTree tree = *this;
-  tree.capacity_ = gpu.sms;
-  tree.gpus_ = {gpu};
+  const Slice& root = *find("/");
+  SliceTree tree({gpu}, root.owner_uid, root.owner_gid);
   tree.slices_ = on_gpu(slices_, gpu);
-  tree.slices_.begin()->second.reserve = gpu.sms;
+  tree.slices_.find("/")->second.reserve = gpu.sms;
   return tree;
 }
 
 std::vector<Effective> SliceTree::effective() const {
-  if (!differ_by_gpu(slices_)) return effective_settings(slices_);
+  if (gpus_.empty() || !differ_by_gpu(slices_)) return effective_settings(slices_);
   std::vector<Effective> most;
   for (const GpuSize& gpu : gpus_) {
     const std::vector<Effective> there = effective_settings(on(gpu).slices_);
@@ -229,16 +238,14 @@ std::vector<Effective> SliceTree::effective() const {
     for (std::size_t n = 0; n < most.size(); ++n) {
       most[n].reserve = std::max(most[n].reserve, there[n].reserve);
       most[n].max = std::max(most[n].max, there[n].max);
-      const auto& [a, b] = std::tie(most[n].memory_max, there[n].memory_max);
-      most[n].memory_max = a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+      most[n].memory_max = greater_limit(most[n].memory_max, there[n].memory_max);
     }
   }
   return most;
 }
 
-std::vector<NodeInput> SliceTree::nodes() const {
+std::vector<NodeInput> SliceTree::nodes(std::span<const Effective> effective) const {
   std::vector<NodeInput> nodes;
-  const std::vector<Effective> effective = this->effective();
   nodes.reserve(slices_.size());
   for (const auto& [path, slice] : slices_) {
     const Effective& own = effective[nodes.size()];
@@ -298,24 +305,19 @@ SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& calle
   return {};
 }
 
-std::vector<GpuSize> SliceTree::decisive(const Slice* more) const {
-  const auto largest = std::ranges::max_element(gpus_, {}, &GpuSize::sms);
-  std::vector<GpuSize> decisive{*largest};
-  for (auto gpu = gpus_.begin(); gpu != gpus_.end(); ++gpu)
-    if (gpu != largest &&
-        ((more != nullptr && names_gpu(*more, *gpu)) ||
-         std::ranges::any_of(slices_, [&](const auto& entry) { return names_gpu(entry.second, *gpu); })))
-      decisive.push_back(*gpu);
-  return decisive;
+/// Whether the slice's amounts have to fit the GPU: it is among the largest, or the slice names it. What others name
+/// decides nothing for it.
+bool SliceTree::has_to_fit(const Slice& slice, const GpuSize& gpu) const {
+  return gpu.sms == capacity_ || names_gpu(slice, gpu);
 }
 
 SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, const Slice& wanted) const {
-  if (!differs_by_gpu(wanted) && !differ_by_gpu(slices_)) return admit_on(path, now, wanted);
-  for (const GpuSize& gpu : decisive(&wanted)) {
-    const Slice there = on_gpu(wanted, gpu);
+  if (gpus_.empty() || (!differs_by_gpu(wanted) && !differ_by_gpu(slices_))) return admit_on(path, now, wanted);
+  for (const GpuSize& gpu : gpus_) {
+    const Slice there = on_gpu(wanted, gpu), before = on_gpu(now, gpu);
+    if (!has_to_fit(wanted, gpu) || same_amounts(there, before)) continue;
     if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
-    if (auto admitted = on(gpu).admit_on(path, on_gpu(now, gpu), there); !admitted)
-      return there_is(admitted.error(), gpu);
+    if (auto admitted = on(gpu).admit_on(path, before, there); !admitted) return there_is(admitted.error(), gpu);
   }
   return {};
 }
@@ -339,14 +341,30 @@ SliceResult<void> SliceTree::admit_on(std::string_view path, const Slice& now, c
   return {};
 }
 
-SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const {
-  if (!differ_by_gpu(slices_)) return admit_all_on(edits, capacity, at);
-  for (const GpuSize& gpu : decisive(nullptr)) {
-    for (at = 0; at < edits.size(); ++at)
-      if (const Slice there = on_gpu(*find(edits[at].path), gpu); edits[at].path != "/" && there.reserve > there.max)
-        return above_max(edits[at].path, there, gpu);
-    const CapSM most = capacity == capacity_ ? gpu.sms : capacity;
-    if (auto admitted = on(gpu).admit_all_on(edits, most, at); !admitted) return there_is(admitted.error(), gpu);
+/// `before`: the tree without the edits. Where amounts differ by GPU, those that an edit leaves as they are have not to
+/// fit; and on no device in particular nothing is known of them.
+SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capacity, const SliceTree& before,
+                                       std::size_t& at) const {
+  if (gpus_.empty() || !differ_by_gpu(slices_)) return admit_all_on(edits, capacity, at);
+  if (capacity != capacity_) return {};
+  for (const GpuSize& gpu : gpus_) {
+    std::vector<Edit> changed;
+    std::vector<std::size_t> indices;
+    std::set<std::string_view> paths;
+    for (at = 0; at < edits.size(); ++at) {
+      const std::string_view path = edits[at].path;
+      const Slice& slice = *find(path);
+      const Slice* const was = before.find(path);
+      const Slice there = on_gpu(slice, gpu);
+      const bool same = was != nullptr && same_amounts(there, on_gpu(*was, gpu));
+      if (!paths.contains(parent_path(path)) && (same || !has_to_fit(slice, gpu))) continue;
+      if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
+      changed.push_back(edits[at]), indices.push_back(at), paths.insert(path);
+    }
+    std::size_t among = 0;
+    if (changed.empty()) continue;
+    if (auto admitted = on(gpu).admit_all_on(changed, gpu.sms, among); !admitted)
+      return at = indices[among], there_is(admitted.error(), gpu);
   }
   return {};
 }

@@ -39,14 +39,14 @@ struct SliceOwner {
 /// them. The last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
 ///
 /// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. Where amounts
-/// differ by GPU, that is so on the largest and on each that they name. A max bounds the whole subtree. Values are
-/// copyable; not thread-safe.
+/// differ by GPU, that is so of changed amounts, on the largest GPUs and on those that the slice names. A max bounds
+/// the whole subtree. Values are copyable; not thread-safe.
 class SliceTree {
  public:
   /// `capacity`: SMs of the largest device. On a smaller one less is in force (effective/fit_reserves.h). The owner
-  /// owns the root.
+  /// owns the root. What an amount is in single GPUs is not looked at, as nothing more is known of them.
   SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
-  /// The same for the GPUs of a machine, of which there is at least one.
+  /// For the GPUs of a machine, of which there is at least one.
   SliceTree(std::vector<GpuSize> gpus, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
 
   SliceResult<void> create(std::string_view path, const SliceChange& change, const Caller& caller);
@@ -90,27 +90,28 @@ class SliceTree {
   /// What is in force for each slice, in the order of slices(). Where amounts differ by GPU: the most of any.
   std::vector<Effective> effective() const;
 
-  /// The allocator's view of that.
-  std::vector<NodeInput> nodes() const;
+  /// The allocator's view of what effective() said.
+  std::vector<NodeInput> nodes(std::span<const Effective> effective) const;
+  std::vector<NodeInput> nodes() const { return nodes(effective()); }
 
   CapSM capacity() const { return capacity_; }
 
  private:
+  void make_root(std::uint32_t owner_uid, std::uint32_t owner_gid);
   SliceResult<void> may_remove(std::string_view path, const Caller& caller) const;
   SliceResult<void> has_room(std::string_view path, const Caller& caller) const;
   SliceResult<Slice> fresh(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<Slice> allowed(std::string_view path, const Slice& now, SliceResult<Slice> wanted,
                              const Caller& caller) const;
-  SliceResult<void> named_once(std::string_view path) const;
+  SliceResult<void> named_once(std::string_view path, const Slice& wanted) const;
   SliceResult<Slice> changed(std::string_view path, const SliceChange& change, const Caller& caller) const;
   SliceResult<void> admit(std::string_view path, const Slice& now, const Slice& wanted) const;
   SliceResult<void> admit_on(std::string_view path, const Slice& now, const Slice& wanted) const;
-  SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
+  SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, const SliceTree& before,
+                              std::size_t& at) const;
+  bool has_to_fit(const Slice& slice, const GpuSize& gpu) const;
   SliceResult<void> admit_all_on(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
-
-  /// Those on which amounts must fit: the largest, and each that an amount of a slice or of `more` names.
-  std::vector<GpuSize> decisive(const Slice* more) const;
 
   CapSM capacity_;
   std::vector<GpuSize> gpus_;

@@ -74,14 +74,21 @@ TEST_F(SliceFileTest, AmountsOfSingleGpusAreWrittenWithTheirNumberAndReadBack) {
   EXPECT_EQ(file.slices.at(0).change, settings);
 }
 
+TEST_F(SliceFileTest, AUnitWhoseNameSystemdEscapedIsWrittenAndReadBack) {
+  const SliceSettings settings{.join = "unit:a\\x2db.service,user:7"};
+  const SliceFile file = read(table_text("a", settings));
+  EXPECT_EQ(file.problems, std::vector<std::string>());
+  EXPECT_EQ(file.slices.at(0).change, settings);
+}
+
 TEST_F(SliceFileTest, WhatIsNoAmountIsNamedWithItsPlace) {
   const SliceFile file = read("[slice.a]\nreserve = \"0:none\"\nmax = \"200%\"\nmemory_max_per_gpu = \"1:4G\"\n");
   ASSERT_EQ(file.problems.size(), 3u);
-  EXPECT_TRUE(file.problems[0].starts_with(file_ + ":3:7: slice.\"a\".max: must be a number or a part"))
+  EXPECT_TRUE(file.problems[0].starts_with(file_ + ":3:7: slice.\"a\".max: must be SMs or whole per cent"))
       << file.problems[0];
   EXPECT_TRUE(file.problems[1].starts_with(file_ + ":4:1: slice.\"a\".memory_max_per_gpu: unknown key"))
       << file.problems[1];
-  EXPECT_TRUE(file.problems[2].starts_with(file_ + ":2:11: slice.\"a\".reserve: must be a number or a part"))
+  EXPECT_TRUE(file.problems[2].starts_with(file_ + ":2:11: slice.\"a\".reserve: must be SMs or whole per cent"))
       << file.problems[2];
 }
 

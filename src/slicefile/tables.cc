@@ -49,7 +49,8 @@ void SliceTables::setting(const std::string& prefix, const toml::key& key, const
   drop(*setting, change);
   const std::string_view words = node.value_or(std::string_view());
   if (setting->per_gpu != nullptr && is_per_gpu(words)) {
-    if (!give_amount(*setting, words, change)) problem(node.source(), field, "must be " + std::string(kPerGpuForm));
+    if (!give_amount(*setting, words, change))
+      problem(node.source(), field, "must be " + std::string(per_gpu_form(setting->amount_of())));
     return;
   }
   if (setting->kind == SettingKind::join)

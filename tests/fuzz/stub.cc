@@ -1,7 +1,7 @@
 // The page that a client shares with the daemon: whatever a client writes there, the daemon grants no more SMs than
-// there are, and another client gets its reserve. Where programs share each SM, each gets no more than there are.
+// there are, and another client gets its reserve.
 //
-// An input is a row of steps: a byte for the policy, from 128 on with programs that share each SM, then again and again
+// An input is a row of steps: a byte for the policy, then again and again
 // a place in the page (two bytes, little endian), a length and so many bytes. After each step the daemon looks at the
 // page.
 #include <algorithm>

@@ -121,7 +121,8 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
   }
   if (setting.per_gpu != nullptr && is_per_gpu(value)) {
     if (give_amount(setting, value, settings)) return {};
-    return usage(where + ": " + in_quotes(value) + " is not an amount; give " + std::string(kPerGpuForm));
+    return usage(where + ": " + in_quotes(value) + " is not an amount; give " +
+                 std::string(per_gpu_form(setting.amount_of())));
   }
   // Assigns a parsed number, or passes its failure on.
   const auto put = [&](const Outcome<std::int64_t>& number) -> Outcome<void> {
@@ -131,6 +132,7 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
   };
   switch (setting.kind) {
     case SettingKind::sms:
+      if (lifts_limit(value)) return put(std::int64_t{0});
       return put(amount_of_sms(value, where, setting.lifted != nullptr ? ", or 'none' for no limit" : ""));
     case SettingKind::milliseconds:
       return put(milliseconds(setting, value, where));

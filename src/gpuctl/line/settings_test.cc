@@ -43,7 +43,7 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"wieght=3"}), "there is no setting 'wieght'; did you mean 'weight'?");
   EXPECT_EQ(set({"max=4x"}), "max: '4x' is not a number of SMs; give a whole number such as 8, or 'none' for no limit");
   EXPECT_EQ(set({"max=-1"}), "max: '-1' is not a number of SMs; give a whole number such as 8, or 'none' for no limit");
-  EXPECT_EQ(set({"reserve=none"}), "reserve: 'none' is not a number of SMs; give a whole number such as 8");
+  EXPECT_EQ(set({"reserve=none"}), R"({"reserve":0})");
   EXPECT_EQ(set({"reserve="}), "reserve: '' is not a number of SMs; give a whole number such as 8");
   EXPECT_EQ(set({"weight=0"}), "weight: '0' is not a whole number of 1 or more such as 50");
   EXPECT_EQ(set({"priority=high"}), "priority: 'high' is not a whole number such as 10");

@@ -9,13 +9,23 @@
 
 namespace gpuctl::daemon {
 
+namespace {
+
+/// Whether the max is greater now on a GPU.
+bool is_raised(const std::vector<sched::GpuSize>& gpus, const sched::Slice& was, const sched::Slice& slice) {
+  return std::ranges::any_of(
+      gpus, [&](const sched::GpuSize& gpu) { return sched::on_gpu(slice, gpu).max > sched::on_gpu(was, gpu).max; });
+}
+
+}  // namespace
+
 std::vector<std::string> kept_to_earlier_max(const sched::SliceTree& before, const sched::SliceTree& after,
                                              const std::list<Client>& clients) {
   std::vector<std::string> lines;
-  const std::vector<sched::Effective> effective = sched::effective_settings(after.slices());
+  const std::vector<sched::Effective> effective = after.effective();
   for (const auto& [path, slice] : after.slices()) {
     const sched::Slice* was = before.find(path);
-    if (was == nullptr || slice.max <= was->max) continue;
+    if (was == nullptr || !is_raised(after.gpus(), *was, slice)) continue;
     const auto left_out = [&, &below = path](const Client& client) {  // clang 14 captures no structured binding itself
       if (client.stands_in || !sched::in_or_below(client.slice(), below)) return false;
       const auto own = std::distance(after.slices().begin(), after.slices().find(client.slice()));

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/limit_text.h"
+#include "base/plural.h"
 #include "gpuctld/budgets/monitor_pace.h"
 #include "gpuctld/clients/kept_to_earlier.h"
 #include "gpuctld/clock.h"
@@ -73,6 +74,24 @@ SliceWanted read_slice(ipc::Fields& fields) {
   nested.refuse_unknown();
   fields.refuse_unknown();
   return wanted;
+}
+
+/// What is odd in an amount for one GPU.
+void note_of_gpu(const PerGpu::One& one, bool bytes, std::span<const Gpu> gpus, std::vector<std::string>& lines) {
+  const auto is_named = [&](const Gpu& gpu) { return one.names(gpu.index, gpu.uuid); };
+  const auto named = std::ranges::find_if(gpus, is_named);
+  if (named == gpus.end())
+    return lines.push_back("there is no GPU " + one.gpu + " here: what is set for it has no effect");
+  if (const auto count = std::ranges::count_if(gpus, is_named); count > 1)
+    lines.push_back(one.gpu + " begins the UUIDs of " + std::to_string(count) +
+                    " GPUs: what is set for it is so on each");
+  const std::uint64_t has = bytes ? named->memory_bytes : named->sms;
+  if (one.amount.per_cent || one.amount.lifted || static_cast<std::uint64_t>(one.amount.number) <= has) return;
+  const auto text = [&](std::uint64_t number) {
+    return bytes ? size_text(static_cast<std::int64_t>(number)) : plural(static_cast<std::int64_t>(number), "SM");
+  };
+  lines.push_back(text(static_cast<std::uint64_t>(one.amount.number)) + " is more than GPU " +
+                  std::to_string(named->index) + " has, which is " + text(has));
 }
 
 }  // namespace
@@ -193,7 +212,7 @@ Answer Manager::checked(const sched::SliceTree& tree, const std::string& path) c
   const auto& slices = tree.slices();
   if (const auto found = slices.find(path); found != slices.end()) {
     const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-    reply["slice"] = ipc::to_json(describe(path, found->second, tree.effective()[index]));
+    reply["slice"] = ipc::to_json(describe(path, tree, tree.effective()[index]));
   }
   boost::json::array notes;
   for (const std::string& line : scheduler_.unfit_reserves(tree, path)) notes.emplace_back(line);
@@ -273,9 +292,7 @@ std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tre
   const auto& gpus = scheduler_.devices();
   for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu})
     for (const PerGpu::One& one : amounts->list())
-      if (!one.gpu.empty() &&
-          std::ranges::none_of(gpus, [&](const Gpu& gpu) { return one.names(gpu.index, gpu.uuid); }))
-        lines.push_back("there is no GPU " + one.gpu + " here: what is set for it has no effect");
+      if (!one.gpu.empty()) note_of_gpu(one, amounts == &slice->memory_max_per_gpu, gpus, lines);
   const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;
   const std::uint64_t memory = std::ranges::max(gpus, {}, &Gpu::memory_bytes).memory_bytes;
   if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)
@@ -355,7 +372,7 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
 
 ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
                                    const std::vector<Scheduler::SliceUse>& use) const {
-  ipc::Slice described = describe(path, slice, scheduler_.effective()[index]);
+  ipc::Slice described = describe(path, scheduler_.tree(), scheduler_.effective()[index]);
   described.granted = use[index].granted.count;
   described.demand = use[index].demand.count;
   described.clients = static_cast<std::int64_t>(use[index].clients);

@@ -260,6 +260,13 @@ TEST_F(KeptByMps, WhoRaisesAMaxIsToldWhomThatLeavesOut) {
   EXPECT_EQ(notes(50), "") << "gpuctl keeps it to these";
   EXPECT_EQ(notes(99), "") << "98 are all pairs of 99";
   EXPECT_EQ(notes(120), R"(["MPS keeps 1 program in batch to the earlier max until started again"])");
+  const auto part = [this](const char* max) {
+    const json::object settings{{"max_unlimited", true}, {"max_per_gpu", max}};
+    const auto reply = call("SetSlice", {{"path", "batch"}, {"settings", settings}}).parameters;
+    return reply.contains("notes");
+  };
+  EXPECT_FALSE(part("80%")) << "105 of 132, which is less";
+  EXPECT_TRUE(part("90%"));
 }
 
 TEST_F(KeptByMps, AProgramSaysToHowManySmsItIsKept) {

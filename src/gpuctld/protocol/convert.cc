@@ -49,7 +49,9 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   return settings;
 }
 
-ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sched::Effective& effective) {
+ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const sched::Effective& effective) {
+  const sched::Slice& slice = *tree.find(path);
+  const sched::Slice most = most_on_any(slice, tree.gpus());
   const ipc::SliceSettings settings = to_settings(slice);
   ipc::Slice result;
   result.path = path;
@@ -59,16 +61,13 @@ ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sc
 #undef GPUCTL_ALWAYS
 #undef GPUCTL_LIMIT
   if (effective.priority != slice.priority) result.effective_priority = effective.priority;
-  if (effective.max != slice.max && slice.max_per_gpu.empty()) result.effective_max = limit(effective.max);
+  if (effective.max != most.max) result.effective_max = limit(effective.max);
   if (slice.isolated_by_auto || effective.isolated != slice.isolated)
     result.effective_isolation = sched::isolation_name(effective.isolated);
   if (effective.frozen != slice.frozen) result.effective_frozen = sched::frozen_name(effective.frozen);
-  if (effective.memory_max != slice.memory_max && slice.memory_max_per_gpu.empty())
-    result.effective_memory_max = bytes(effective.memory_max);
-  if (effective.reserve != slice.reserve && slice.reserve_per_gpu.empty())
-    result.effective_reserve = effective.reserve.count;
-  if ((slice.reserve > sched::CapSM{} || !slice.reserve_per_gpu.empty()) &&
-      effective.reserve_mode != slice.reserve_mode)
+  if (effective.memory_max != most.memory_max) result.effective_memory_max = bytes(effective.memory_max);
+  if (effective.reserve != most.reserve) result.effective_reserve = effective.reserve.count;
+  if (most.reserve > sched::CapSM{} && effective.reserve_mode != slice.reserve_mode)
     result.effective_reserve_mode = sched::mode_name(effective.reserve_mode);
   return result;
 }

@@ -5,6 +5,7 @@
 #include "ipc/types.h"
 #include "sched/effective/effective.h"
 #include "sched/pressure.h"
+#include "sched/slice_tree.h"
 #include "sched/temporal/fairness.h"
 
 namespace gpuctl::daemon {
@@ -13,7 +14,7 @@ namespace gpuctl::daemon {
 ipc::SliceSettings to_settings(const sched::Slice& slice);
 
 /// The settings alone, and what is in force of them; the caller fills in granted, demand and clients.
-ipc::Slice describe(const std::string& path, const sched::Slice& slice, const sched::Effective& effective);
+ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const sched::Effective& effective);
 
 /// What is in force on one device.
 ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective);

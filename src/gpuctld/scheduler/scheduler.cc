@@ -71,7 +71,7 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   renew_targets();
   isolate_by_record();
   effective_ = tree_.effective();
-  nodes_ = tree_.nodes();
+  nodes_ = tree_.nodes(effective_);
   on_.clear();
   if (sched::differ_by_gpu(tree_.slices()))
     for (const Gpu& gpu : devices_) on_.emplace_back(tree_.on(size_of(gpu)));
@@ -401,15 +401,17 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   for (const auto& contexts : contexts_)
     for (const auto& [mps, context] : contexts) add(context.grants, false);
   for (std::size_t device = 0; device < grants_.size(); ++device) {
-    std::vector<sched::CapSM> wanted(nodes_.size());  // by slices that have no SMs, so nothing is asked for them
+    // Nothing is asked for slices that have no SMs, and for programs for which nothing is in force.
+    std::vector<sched::CapSM> wanted(nodes_.size());
     each_member(device, [&](const DeviceGrants::Member& member) {
+      const Client::Slot& slot = member.client->slots()[member.slot];
       sched::each_up_to_root(nodes_, member.client->node, [&](std::size_t n) {
-        wanted[n] += sched::CapSM{member.client->slots()[member.slot].demand};
+        if (slot.terms.in_force == InForce::nothing || nodes_[n].max == sched::CapSM{})
+          wanted[n] += sched::CapSM{slot.demand};
       });
     });
     for (std::size_t i = 0; i < use.size(); ++i)
-      if (nodes_[i].max == sched::CapSM{})
-        use[i].demand = std::max(use[i].demand, std::min(wanted[i], sched::CapSM{sms_[device]}));
+      use[i].demand = std::max(use[i].demand, std::min(wanted[i], sched::CapSM{sms_[device]}));
   }
   return use;
 }

@@ -46,7 +46,8 @@ class Scheduler {
   const sched::SliceTree& tree() const { return tree_; }
   /// In the order of tree().slices(). Where amounts differ by GPU: the most of any.
   const std::vector<sched::Effective>& effective() const { return effective_; }
-  /// What is in force for a slice on each device; empty where all amounts of the tree are the same on each.
+  /// What is in force for a slice on each device, reserves as far as they fit; empty where all amounts of the tree are
+  /// the same on each.
   std::vector<sched::Effective> effective_on_each(std::size_t slice) const;
   const std::list<Client>& clients() const { return clients_; }
 
@@ -329,7 +330,9 @@ class Scheduler {
   const std::vector<sched::NodeInput>& fixed_nodes(std::size_t device) const {
     return on_.empty() ? nodes_ : on_[device].nodes;
   }
-  std::optional<std::uint64_t> memory_max(std::string_view slice, std::size_t device) const;
+  const std::vector<sched::Effective>& effective_on(std::size_t device) const {
+    return on_.empty() ? effective_ : on_[device].effective;
+  }
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
@@ -342,7 +345,7 @@ class Scheduler {
   sched::SliceTree tree_;
   /// The tree as it is on one device, and what follows from it.
   struct TreeOn {
-    explicit TreeOn(sched::SliceTree on) : tree(std::move(on)), effective(tree.effective()), nodes(tree.nodes()) {}
+    explicit TreeOn(sched::SliceTree on);
     sched::SliceTree tree;
     std::vector<sched::Effective> effective;
     std::vector<sched::NodeInput> nodes;

@@ -136,7 +136,7 @@ void Scheduler::gather_members() {
       if (const int device = client.slots()[slot].device; device >= 0) {
         const auto at = static_cast<std::size_t>(device);
         terms.held = pauses[at] && sched::can_be_paused(nodes_, client.node, *pauses[at], controls_[at].slices());
-        terms.memory_max = memory_max(client.slice(), at);
+        terms.memory_max = effective_on(at)[client.node].memory_max;
         members[at].push_back({&client, slot, terms});
       }
   }
@@ -164,7 +164,7 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
   if (!options_.time_slices || !any) return;
   std::vector<TimeShare> programs;
   std::vector<std::uint32_t*> servers;  // null: it has turns of its own
-  const auto longest = sched::longest_turns(nodes_, controls_[device].slices());
+  const auto longest = sched::longest_turns(fixed_nodes(device), controls_[device].slices());
   for (const DeviceGrants::Member& member : members) {
     const std::string mps = member.client->context.value_or(all_take_turns ? "" : kSharedMps);
     TimeShare program{.node = member.client->node,
@@ -180,7 +180,7 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
     programs.push_back(program);
   }
   const std::vector<std::uint32_t> slices =
-      time_slices(nodes_, programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
+      time_slices(fixed_nodes(device), programs, static_cast<std::uint32_t>(options_.second_time_slice.count()));
   for (std::size_t i = 0; i < members.size(); ++i)
     (servers[i] != nullptr ? *servers[i] : members[i].terms.time_slice_us) = slices[i];
 }

@@ -29,14 +29,6 @@ constexpr std::uint64_t kRecordedAhead = 64;
 
 }  // namespace
 
-/// The least limit of the slice and those above it on the device; none: there is no limit.
-std::optional<std::uint64_t> Scheduler::memory_max(std::string_view slice, std::size_t device) const {
-  std::optional<std::uint64_t> least;
-  each_limit(tree_on(device), slice,
-             [&](std::string_view, std::uint64_t limit) { least = std::min(least.value_or(limit), limit); });
-  return least;
-}
-
 /// What the limits leave to the client beside others; none: nothing limits it. `recorded`: others have what is recorded
 /// of them if that is more.
 std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int device, bool recorded) const {
@@ -104,7 +96,7 @@ Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index
   if (own.device < 0) return answer;
   const std::optional<std::uint64_t> left = memory_left(client, own.device, false);
   if (!left) return answer;
-  answer.total = memory_max(client.slice(), static_cast<std::size_t>(own.device));
+  answer.total = effective_on(static_cast<std::size_t>(own.device))[client.node].memory_max;
   answer.granted = bytes <= std::max({*left, own.promised, own.inherited_memory}) &&
                    (bytes <= own.recorded.memory || record_memory(client, index, bytes, now_ns));
   if (answer.granted) own.promised = bytes, own.inherited_memory = 0;

@@ -61,6 +61,13 @@ void Scheduler::saw_work(std::string_view slice, std::size_t device, std::uint64
   }
 }
 
+Scheduler::TreeOn::TreeOn(sched::SliceTree on)
+    : tree(std::move(on)), effective(tree.effective()), nodes(tree.nodes(effective)) {
+  std::vector<sched::NodeInput> fitted = nodes;
+  sched::fit_reserves(fitted, tree.capacity());
+  for (std::size_t n = 0; n < fitted.size(); ++n) effective[n].reserve = fitted[n].reserve;
+}
+
 std::vector<sched::Effective> Scheduler::effective_on_each(std::size_t slice) const {
   std::vector<sched::Effective> each;
   for (const TreeOn& on : on_) each.push_back(on.effective[slice]);
@@ -71,9 +78,14 @@ std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree,
   std::vector<std::string> lines;
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const std::string name = "GPU " + std::to_string(devices_[device].index);
-    const sched::SliceTree there = tree.on(size_of(devices_[device]));
-    for (auto& [path, line] : sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{sms_[device]}, name))
-      if (slice.empty() || path == slice) lines.push_back(std::move(line));
+    const auto add = [&](const sched::SliceTree& there) {
+      for (auto& [path, line] : sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{sms_[device]}, name))
+        if (slice.empty() || path == slice) lines.push_back(std::move(line));
+    };
+    if (sched::differ_by_gpu(tree.slices()))
+      add(tree.on(size_of(devices_[device])));
+    else
+      add(tree);
   }
   return lines;
 }

@@ -46,7 +46,7 @@ TEST(Residency, TheShareOfEachResourceIsWhatTheSimPaperSays) {
 
 TEST(Residency, KernelsThatNeedDifferentThingsFitTogether) {
   const SmLimits sm = limits("3.5");
-  // By capacity, four sixths of lavaMD leave room for one of three tpacf. Both run out of shared memory.
+  // Four sixths of lavaMD leave room for one of three tpacf. Both run out of shared memory.
   EXPECT_EQ(most_blocks(sm, kTpacf, use_of(sm, kLavaMd, 4)), 1u);
   // Beside four of its six, particleFilter, which needs none, has 12 of its 16.
   EXPECT_EQ(most_blocks(sm, kParticleFilter, use_of(sm, kLavaMd, 4)), 12u);

@@ -42,7 +42,7 @@ TEST(SimOnEachSm, GivesAKernelThatIsAloneAllThatFits) {
   EXPECT_EQ(divided("sim", {{kFdtd3d, milliseconds{9}}}), (Workers{{1, 2}}));
 }
 
-// lavaMD is held up by shared memory, particleFilter by the number of blocks: by capacity they have 5/6 and 11/16 of an
+// lavaMD is held up by shared memory, particleFilter by the number of blocks: they have 5/6 and 11/16 of an
 // SM, which is more than one. 60 ms / n and 160 ms / m are longest in turn until 16 blocks are there.
 TEST(SimOnEachSm, KernelsThatNeedDifferentThingsGetMoreThanOneSm) {
   EXPECT_EQ(divided("sim:floor=0", {{kLavaMd, milliseconds{10}}, {kParticleFilter, milliseconds{10}}}),
