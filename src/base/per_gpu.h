@@ -33,8 +33,7 @@ constexpr std::string_view per_gpu_form(AmountOf of) {
   return of == AmountOf::sms ? "SMs or whole per cent such as 8 or 25%, for one GPU 0:8, or a list that names each GPU "
                                "once such as 25%,1:8"
                              : "a size or whole per cent such as 16G or 25%, for one GPU 0:16G, or a list that names "
-                               "each GPU once such as "
-                               "25%,1:16G";
+                               "each GPU once such as 25%,1:16G";
 }
 
 inline constexpr std::size_t kMostPerGpu = 64;      ///< amounts in one list

@@ -44,7 +44,7 @@ struct SliceOwner {
 class SliceTree {
  public:
   /// `capacity`: SMs of the largest device. On a smaller one less is in force (effective/fit_reserves.h). The owner
-  /// owns the root. What an amount is in single GPUs is not looked at, as nothing more is known of them.
+  /// owns the root. What an amount is on single GPUs is not looked at, as nothing more is known of them.
   SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
   /// For the GPUs of a machine, of which there is at least one.
   SliceTree(std::vector<GpuSize> gpus, std::uint32_t owner_uid, std::uint32_t owner_gid = kNobody);
