@@ -89,6 +89,11 @@ class Pairs(Experiment):
     delay_ms, off_ms, stretch = flep.DELAY_MS, flep.OFF_MS, 1.15
     roles = "low", "high"
 
+    def speed_up(self, found, side, what="speed-up"):
+        speed, pairs = over(found, "MPS", side, "short")
+        if side != "MPS" and speed:
+            yield f"{self.name}, {side}: {what} over MPS", self.paper, f"{bootstrap.words(speed)}; {ranged(pairs)}"
+
     def prepare(self):
         longs, shorts = self.wanted()
         applications = self.alone(longs + shorts)
@@ -152,13 +157,7 @@ class Flep8(Pairs):
 
     def rows(self, found):
         for side in found:
-            speed, pairs = over(found, "MPS", side, "short")
-            if side != "MPS" and speed:
-                yield (
-                    f"{self.name}, {side}: speed-up over MPS",
-                    self.paper,
-                    f"{bootstrap.words(speed)}; {ranged(pairs)}",
-                )
+            yield from self.speed_up(found, side)
             later, pairs = over(found, side, "MPS", "both")
             if side != "MPS" and later:
                 yield (
@@ -227,13 +226,7 @@ class SmGuard(Pairs):
 
     def rows(self, found):
         for side in found:
-            speed, pairs = over(found, "MPS", side, "short")
-            if side != "MPS" and speed:
-                yield (
-                    f"{self.name}, {side}: LS's speed-up over MPS",
-                    self.paper,
-                    f"{bootstrap.words(speed)}; {ranged(pairs)}",
-                )
+            yield from self.speed_up(found, side, "LS's speed-up")
             for what, paper, key in (("Figure 13, ANTT", "1.56", "antt"), ("Figure 14, STP", "1.57", "stp")):
                 if found[side]:
                     yield f"SMGuard {what}, {side}", paper, bootstrap.words(by_start(found, side, key))

@@ -1,6 +1,5 @@
 // What one user may take of the daemon, seen over a real socket.
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <future>
 
@@ -16,15 +15,6 @@ class BudgetsTest : public ManagerTest {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
-    ::chmod(directory_.c_str(), 0711);
-    ::chmod(socket_.c_str(), 0666);
-  }
-  /// Connects as another user: this thread alone is that user meanwhile.
-  ipc::Connection connect_as(std::uint32_t uid) {
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
-    auto connection = ipc::Connection::open(socket_);
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
-    return std::move(connection.value());
   }
   static ipc::Call set_weight(int weight) {
     return {.method = "io.gpuctl.SetSlice", .parameters = {{"path", "ls"}, {"settings", {{"weight", weight}}}}};

@@ -1,6 +1,5 @@
 // What callers of Events are told.
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <future>
 #include <set>
@@ -44,15 +43,6 @@ class EventsTest : public ManagerTest {
     for (const ipc::Event& one : events)
       lines.push_back(one.kind + " " + one.slice + (one.text.empty() ? "" : ": " + one.text));
     return lines;
-  }
-
-  ipc::Connection connect_as(std::uint32_t uid) {
-    ::chmod(directory_.c_str(), 0711);
-    ::chmod(socket_.c_str(), 0666);
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, uid, -1), 0);
-    auto connection = ipc::Connection::open(socket_);
-    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
-    return std::move(connection.value());
   }
 };
 

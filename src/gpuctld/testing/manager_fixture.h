@@ -77,7 +77,7 @@ class ManagerTest : public testing::Test {
     ::unlink(socket_.c_str());
   }
 
-  /// As another user, which only root can.
+  /// As another user, which only root can: this thread alone is that user meanwhile.
   ipc::Connection connect_as(std::uint32_t uid) {
     ::chmod(directory_.c_str(), 0711);
     ::chmod(socket_.c_str(), 0666);

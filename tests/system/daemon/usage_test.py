@@ -3,9 +3,9 @@
 import json
 import os
 import signal
-import subprocess
 
 from tests.system.harness import instance, users
+from tests.system.harness.sms import watch_sms
 
 # Bursts of half a second: what the processor takes to begin and end one is little beside that.
 LONG = ("work", "--blocks", 1024, "--iterations", 150, "--warmup", 0, "--check", "last")
@@ -14,18 +14,6 @@ PART = 0.02
 
 
 class Usage(instance.SystemTest):
-    def watch(self):
-        """Looks at the blocks of all programs until its input is closed."""
-        watch = subprocess.Popen(
-            [instance.DRIVER_PROGRAMS / "sm_watch", self.env["SOFTGPU_TABLE"], "sums"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.addCleanup(watch.kill)
-        self.assertEqual(watch.stdout.readline(), "ready\n")
-        return watch
-
     def ran(self, watch):
         """{pid: (seconds with blocks, the same times the SMs)}; of pid 0 all together."""
         lines = watch.communicate()[0].splitlines()
@@ -48,7 +36,7 @@ class Usage(instance.SystemTest):
 
     def agree(self, slices, part=PART):
         """Programs, of slices by name, use together what they are seen to use, and one alone works for as long."""
-        watch = self.watch()
+        watch = watch_sms(self, "sums")
         programs = {path: self.start_bench(path, *LONG, *more) for path, more in slices.items()}
         for program in programs.values():
             self.assertRightResults(program.report())
@@ -92,7 +80,7 @@ class Usage(instance.SystemTest):
     def test_a_killed_program_and_a_killed_daemon_lose_little_and_nothing_counts_twice(self):
         self.start_daemon()
         self.gpuctl("create-slice", "a")
-        watch = self.watch()
+        watch = watch_sms(self, "sums")
         killed = self.start_bench("a", *LONG, "--count", 1000)
         self.wait_for_launches(killed, 3)
         killed.kill()

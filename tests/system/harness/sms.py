@@ -5,10 +5,10 @@ import subprocess
 from tests.system.harness import instance
 
 
-def watch_sms(test):
-    """Watches from now on; seen_by() ends it."""
+def watch_sms(test, *options):
+    """Watches from now on; seen_by() ends it, or, with options of sm_watch, who reads what it prints then."""
     watch = subprocess.Popen(
-        [instance.DRIVER_PROGRAMS / "sm_watch", test.env["SOFTGPU_TABLE"]],
+        [instance.DRIVER_PROGRAMS / "sm_watch", test.env["SOFTGPU_TABLE"], *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
