@@ -73,6 +73,16 @@ LS = {
             software=SOFT_LS,
         ),
         Workload(
+            "rare",
+            "as short, but 5 a second: idle for most of the time",
+            "ls",
+            "spin",
+            fixed=("--blocks", 64, "--iterations", 50_000),
+            options=("--period-us", 200_000),
+            software=SOFT_LS,
+            if_named=True,
+        ),
+        Workload(
             "fill",
             "one wave of blocks on all SMs, 300 us; Poisson, 250 a second",
             "ls",

@@ -50,7 +50,7 @@ beside() {
       workers+=($!)
     done
     wait "${workers[@]}"
-    kill -INT "$ls"
+    kill -INT "$ls" 2>/dev/null || echo "$name, $kind: LS had ended before the others"
     local status=0
     wait "$ls" || status=$?
     echo "$name, $kind: LS status $status; $(grep -E '^(latency|response)' "$scratch/ls" | tr -s ' ' | tr '\n' ';')" \
