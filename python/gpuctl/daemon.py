@@ -158,6 +158,7 @@ SETTINGS = (
     "owner_uid",
     "owner_gid",
     "join",
+    "devices",
 )
 
 

@@ -57,6 +57,7 @@ def _metrics(daemon: Daemon) -> Iterator[Metric]:
     yield from _of_daemon(status)
     yield from _of_devices(now.devices)
     yield from _of_settings(now.slices)
+    yield _of_sight(now)
     yield from _of_use(now)
 
 
@@ -104,6 +105,12 @@ def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
         "Memory of each GPU at most; absent: no limit",
         ((one.path, most(one, "memory_max")) for one in slices),
     )
+
+
+def _of_sight(now: Snapshot) -> Metric:
+    hidden = {(one.path, on.device) for one in now.slices for on in one.on_gpus if on.seen is False}
+    seen = [([one.path, *_gpu(gpu)], (one.path, gpu.index) not in hidden) for one in now.slices for gpu in now.devices]
+    return _gauge("gpuctl_slice_sees_gpu", "Whether programs that start in it see the GPU", ["slice", *GPU], seen)
 
 
 def _of_use(now: Snapshot) -> Iterator[Metric]:

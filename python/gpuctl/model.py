@@ -54,12 +54,13 @@ class Pressure:
 
 @dataclass(frozen=True)
 class SliceOnGpu:
-    """What is in force for a slice on one GPU; None: nothing limits it."""
+    """What is in force for a slice on one GPU; None: nothing limits it. seen: its programs see the GPU."""
 
     device: int = 0
     reserve: int = 0
     max: int | None = None
     memory_max: int | None = None
+    seen: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Slice:
     owner_uid: int = 0
     owner_gid: int = -1
     join: str = "none"
+    devices: str = "all"
     granted: int = 0
     demand: int = 0
     clients: int = 0

@@ -44,6 +44,8 @@ ERRORS = {
 def value_of(key: str, text: str) -> int | str | None:
     """What is written into a file, as gpuctld wants it."""
     text = text.strip()
+    if key == "devices":
+        return text
     if key in amounts.LIFTED and text in ("unlimited", "max"):
         return None
     if key in amounts.AMOUNTS and (amount := amounts.number_of(text)) is not None:

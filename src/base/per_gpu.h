@@ -42,6 +42,20 @@ inline constexpr std::string_view kUuidBegin = "GPU-";
 inline constexpr std::size_t kMostGpuName = 40;         ///< characters: a UUID has as many
 inline constexpr std::int64_t kSmsGreatest = 0xfffffe;  ///< one more means "no limit" (sched/capsm.h)
 
+/// Whether the text names a GPU: by its index, or by the beginning of its UUID.
+inline bool is_gpu_name(std::string_view text) {
+  const bool index = !text.empty() && text.find_first_not_of("0123456789") == text.npos &&
+                     text.size() <= kMostIndexDigits && (text[0] != '0' || text.size() == 1);
+  const bool uuid = text.size() > kUuidBegin.size() && text.starts_with(kUuidBegin) && text.size() <= kMostGpuName &&
+                    text.find_first_not_of("0123456789abcdef-", kUuidBegin.size()) == text.npos;
+  return index || uuid;
+}
+
+/// Whether such a text names this GPU. A UUID is recognised by its beginning, as by CUDA.
+inline bool names_gpu(std::string_view text, std::int64_t index, std::string_view uuid) {
+  return text == std::to_string(index) || (text.starts_with(kUuidBegin) && uuid.starts_with(text));
+}
+
 /// The amounts of one setting by GPU. In a list the first part may be for every GPU that the others do not name.
 class PerGpu {
  public:
@@ -57,10 +71,7 @@ class PerGpu {
     Amount amount;
     bool operator==(const One&) const = default;
 
-    /// A UUID is recognised by its beginning, as by CUDA.
-    bool names(std::int64_t index, std::string_view uuid) const {
-      return gpu == std::to_string(index) || (gpu.starts_with(kUuidBegin) && uuid.starts_with(gpu));
-    }
+    bool names(std::int64_t index, std::string_view uuid) const { return names_gpu(gpu, index, uuid); }
   };
 
   bool empty() const { return list_.empty(); }
@@ -128,12 +139,8 @@ inline std::optional<PerGpu> parse_per_gpu(std::string_view text, AmountOf of) {
     const bool for_all = colon == std::string_view::npos;
     const std::string gpu(for_all ? std::string_view() : part.substr(0, colon));
     const auto amount = parse_amount(for_all ? part : part.substr(colon + 1), of);
-    const bool index = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos &&
-                       gpu.size() <= kMostIndexDigits && (gpu[0] != '0' || gpu.size() == 1);
-    const bool uuid = gpu.size() > kUuidBegin.size() && gpu.starts_with(kUuidBegin) && gpu.size() <= kMostGpuName &&
-                      gpu.find_first_not_of("0123456789abcdef-", kUuidBegin.size()) == std::string::npos;
     const bool twice = std::ranges::find(parsed.list_, gpu, &PerGpu::One::gpu) != parsed.list_.end();
-    if (!amount || twice || !(for_all ? parsed.empty() : index || uuid)) return false;
+    if (!amount || twice || !(for_all ? parsed.empty() : is_gpu_name(gpu))) return false;
     if (parsed.list_.size() == kMostPerGpu) return false;
     parsed.list_.push_back({gpu, *amount});
     return true;

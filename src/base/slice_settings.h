@@ -76,7 +76,10 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
          .on_root = true) \
   TEXT(join, "none", .kind = SettingKind::join, \
        .option = "join", .argument = "user:NAME|group:NAME|unit:NAME,...|none", \
-       .help = "Programs of that user, group or unit of systemd that name no slice are in this one")
+       .help = "Programs of that user, group or unit of systemd that name no slice are in this one") \
+  TEXT(devices, "all", .kind = SettingKind::devices, .on_root = true, \
+       .option = "devices", .argument = "GPU,...|all", \
+       .help = "GPUs that its programs see, of those that slices above have, such as 0,2 or GPU-1b2c")
 // clang-format on
 
 /// Settings of a slice as requested, not yet validated. A setting that is absent stays as it is.
@@ -107,7 +110,8 @@ enum class SettingKind {
   policy,
   user,
   group,
-  join
+  join,
+  devices
 };
 
 inline constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();  ///< as `greatest`: no bound

@@ -41,6 +41,7 @@ struct SliceOnGpu {
   std::int64_t reserve = 0;
   std::optional<std::int64_t> max;         ///< absent: nothing limits it
   std::optional<std::int64_t> memory_max;  ///< bytes; absent: nothing limits it
+  std::optional<bool> seen = {};           ///< whether programs that start in it see the device; absent: they do
 };
 
 /// All settings are present; a limit that is absent is lifted.

@@ -41,6 +41,7 @@ std::string what_is_wrong(const SliceSetting& setting, const std::string& text) 
   if (setting.is_per_gpu())
     return parse_per_gpu(text, setting.amount_of()) ? "" : "must be " + std::string(per_gpu_form(setting.amount_of()));
   if (setting.kind == SettingKind::join) return parse_join(text) ? "" : "must be " + std::string(kJoinForm);
+  if (setting.kind == SettingKind::devices) return parse_devices(text) ? "" : "must be " + std::string(kDevicesForm);
   if (setting.kind == SettingKind::latency) return parse_latency(text) ? "" : "must be " + std::string(kLatencyForm);
   if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
@@ -101,6 +102,7 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.owner_gid) result.owner_gid = static_cast<std::uint32_t>(*change.owner_gid);  // -1 becomes kNobody
 
   if (change.join) result.join = parse_join(*change.join).value();
+  if (change.devices) result.devices = parse_devices(*change.devices).value();
 
   if (std::ranges::any_of(result.reserve_per_gpu.list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
     return invalid("reserve_per_gpu", "a reserve has an end: give a number of SMs or a part of them");

@@ -37,7 +37,8 @@ bool names(const PerGpu& per_gpu, const GpuSize& gpu) {
 }  // namespace
 
 bool differs_by_gpu(const Slice& slice) {
-  return !slice.reserve_per_gpu.empty() || !slice.max_per_gpu.empty() || !slice.memory_max_per_gpu.empty();
+  return !slice.reserve_per_gpu.empty() || !slice.max_per_gpu.empty() || !slice.memory_max_per_gpu.empty() ||
+         !slice.devices.empty();
 }
 
 bool differ_by_gpu(const Slices& slices) {
@@ -54,7 +55,29 @@ Slice on_gpu(const Slice& slice, const GpuSize& gpu) {
   on.max = sms_on(slice.max, slice.max_per_gpu, gpu);
   on.memory_max = bytes_on(slice.memory_max, slice.memory_max_per_gpu, gpu);
   on.reserve_per_gpu = on.max_per_gpu = on.memory_max_per_gpu = {};
+  on.seen = slice.devices.empty() || std::ranges::any_of(slice.devices, [&](const std::string& name) {
+              return gpuctl::names_gpu(name, gpu.index, gpu.uuid);
+            });
+  on.devices = {};
+  if (!on.seen) on.reserve = CapSM{};
   return on;
+}
+
+bool sees(const Slices& slices, std::string_view path, const GpuSize& gpu) {
+  for (;; path = parent_path(path)) {
+    const auto slice = slices.find(path);
+    if (slice != slices.end() && !on_gpu(slice->second, gpu).seen) return false;
+    if (path == "/") return true;
+  }
+}
+
+bool names_devices(const Slices& slices, std::string_view path) {
+  bool any = false;
+  for_each_up(path, [&](std::string_view above) {
+    const auto slice = slices.find(above);
+    any = any || (slice != slices.end() && !slice->second.devices.empty());
+  });
+  return any;
 }
 
 std::optional<std::uint64_t> greater_limit(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
@@ -75,7 +98,12 @@ Slice most_on_any(const Slice& slice, std::span<const GpuSize> gpus) {
 
 Slices on_gpu(const Slices& slices, const GpuSize& gpu) {
   Slices on;
-  for (const auto& [path, slice] : slices) on.emplace_hint(on.end(), path, on_gpu(slice, gpu));
+  for (const auto& [path, slice] : slices) {  // parents first
+    Slice& own = on.emplace_hint(on.end(), path, on_gpu(slice, gpu))->second;
+    if (path == "/" || on.find(parent_path(path))->second.seen) continue;
+    own.seen = false;
+    own.reserve = CapSM{};
+  }
   return on;
 }
 

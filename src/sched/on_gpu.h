@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "sched/slices.h"
 
@@ -21,7 +22,7 @@ struct GpuSize {
 /// The greater limit; "none" is the greatest.
 std::optional<std::uint64_t> greater_limit(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b);
 
-/// Whether an amount of the slice is not the same number on every GPU.
+/// Whether the slice is not the same on every GPU: an amount, or whether its programs see it.
 bool differs_by_gpu(const Slice& slice);
 bool differ_by_gpu(const Slices& slices);
 
@@ -29,13 +30,20 @@ bool differ_by_gpu(const Slices& slices);
 bool names_gpu(const Slice& slice, const GpuSize& gpu);
 
 /// The slice with the amounts that it has on the GPU: each is a number, or lifted. Of a part that is not 0 there is one
-/// SM at least, else what is not a whole number is rounded down.
+/// SM at least, else what is not a whole number is rounded down. On a GPU that its programs do not see it has no
+/// reserve.
 Slice on_gpu(const Slice& slice, const GpuSize& gpu);
 
 /// The same with the most that it has of each amount on any of the GPUs.
 Slice most_on_any(const Slice& slice, std::span<const GpuSize> gpus);
 
-/// What on_gpu() says, of all.
+/// Whether programs that start in the slice see the GPU, by its setting `devices` and those of slices above it.
+bool sees(const Slices& slices, std::string_view path, const GpuSize& gpu);
+
+/// Whether that setting names any GPU, of the slice or of one above it.
+bool names_devices(const Slices& slices, std::string_view path);
+
+/// What on_gpu() says, of all. What is below a slice that does not see the GPU does not either.
 Slices on_gpu(const Slices& slices, const GpuSize& gpu);
 
 }  // namespace gpuctl::sched

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "sched/slice_tree.h"
 
 namespace gpuctl::sched {
@@ -120,6 +122,62 @@ TEST(OnGpu, ASmallGpuThatOthersNameChangesNothingForASlice) {
   SliceTree small({six}, 0);
   EXPECT_TRUE(small.apply(all, kOwnerOfAll, CapSM{256}, at));
   EXPECT_FALSE(SliceTree({six}, 0).apply(all, kOwnerOfAll, CapSM{6}, at));
+}
+
+/// Whether programs of the slice see the large and the small GPU.
+std::pair<bool, bool> seen(const SliceTree& tree, std::string_view path) {
+  return {sees(tree.slices(), path, kLarge), sees(tree.slices(), path, kSmall)};
+}
+
+TEST(OnGpu, ASliceSeesWhatItNamesOfWhatThoseAboveSee) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("a", {.devices = "GPU-bb"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("a/any", {}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("a/both", {.devices = "0,1"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("a/other", {.devices = "0"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("b", {}, kOwnerOfAll));
+  EXPECT_EQ(seen(tree, "b"), std::pair(true, true));
+  EXPECT_FALSE(names_devices(tree.slices(), "b"));
+  for (const char* path : {"a", "a/any", "a/both"}) {
+    EXPECT_EQ(seen(tree, path), std::pair(false, true)) << path;
+    EXPECT_FALSE(slice_on(tree, path, kLarge).seen) << path;
+    EXPECT_TRUE(slice_on(tree, path, kSmall).seen) << path;
+    EXPECT_TRUE(names_devices(tree.slices(), path)) << path;
+  }
+  EXPECT_EQ(seen(tree, "a/other"), std::pair(false, false));
+  EXPECT_FALSE(tree.effective()[4].seen);
+  EXPECT_TRUE(tree.effective()[1].seen);
+  ASSERT_TRUE(tree.change("/", {.devices = "0"}, kOwnerOfAll));
+  EXPECT_EQ(seen(tree, "b"), std::pair(true, false));
+  EXPECT_EQ(seen(tree, "a"), std::pair(false, false));
+}
+
+TEST(OnGpu, WhereItsProgramsSeeNothingASliceHasNoReserve) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("a", {.reserve = 100, .devices = "0"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("a/b", {.reserve = 60}, kOwnerOfAll)) << "it sees what the slice above sees";
+  EXPECT_EQ(slice_on(tree, "a", kSmall).reserve, CapSM{0});
+  EXPECT_EQ(slice_on(tree, "a/b", kSmall).reserve, CapSM{0});
+  EXPECT_EQ(slice_on(tree, "a/b", kLarge).reserve, CapSM{60});
+  EXPECT_EQ(tree.effective().back().reserve, CapSM{60});
+  // What others cannot have there, they can elsewhere.
+  EXPECT_FALSE(tree.create("c", {.reserve = 40}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create("c", {.reserve = 40, .devices = "1"}, kOwnerOfAll));
+  EXPECT_FALSE(tree.create("d", {.reserve = 39, .devices = "1"}, kOwnerOfAll)) << "of 78 SMs";
+  EXPECT_FALSE(tree.change("c", {.devices = "all"}, kOwnerOfAll)) << "the reserve is for another GPU then";
+  EXPECT_TRUE(tree.change("c", {.reserve = 32, .devices = "all"}, kOwnerOfAll));
+}
+
+TEST(OnGpu, ManySlicesAtOnceFitWhereTheirProgramsSee) {
+  SliceTree tree = two_gpus();
+  const SliceChange a{.reserve = 100, .devices = "0"}, b{.reserve = 70, .devices = "1"}, both{.reserve = 70};
+  const SliceChange below{.reserve = 70};
+  std::size_t at = 0;
+  EXPECT_FALSE(tree.apply(std::vector<SliceTree::Edit>{{"a", &a}, {"b", &both}}, kOwnerOfAll, tree.capacity(), at));
+  EXPECT_TRUE(tree.apply(std::vector<SliceTree::Edit>{{"a", &a}, {"b", &b}, {"b/c", &below}}, kOwnerOfAll,
+                         tree.capacity(), at));
+  EXPECT_EQ(slice_on(tree, "b/c", kSmall).reserve, CapSM{70});
+  EXPECT_EQ(slice_on(tree, "b/c", kLarge).reserve, CapSM{0});
 }
 
 TEST(OnGpu, AGpuAsLargeAsTheLargestCounts) {

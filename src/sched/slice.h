@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/device_list.h"
 #include "base/join_text.h"
 #include "base/per_gpu.h"
 #include "base/result.h"
@@ -66,7 +67,9 @@ struct Slice {
   bool frozen = false;             ///< its programs get no SMs
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
-  std::vector<Join> join;  ///< whose programs are in it that name no slice
+  std::vector<Join> join;            ///< whose programs are in it that name no slice
+  std::vector<std::string> devices;  ///< names of GPUs that its programs see; empty: all that slices above have
+  bool seen = true;                  ///< on one GPU (sched/on_gpu.h): its programs see that
 
   friend bool operator==(const Slice&, const Slice&) = default;
 };

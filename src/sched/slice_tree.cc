@@ -238,6 +238,7 @@ std::vector<Effective> SliceTree::effective() const {
     for (std::size_t n = 0; n < most.size(); ++n) {
       most[n].reserve = std::max(most[n].reserve, there[n].reserve);
       most[n].max = std::max(most[n].max, there[n].max);
+      most[n].seen |= there[n].seen;
       most[n].memory_max = greater_limit(most[n].memory_max, there[n].memory_max);
     }
   }
@@ -305,17 +306,22 @@ SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& calle
   return {};
 }
 
-/// Whether the slice's amounts have to fit the GPU: it is among the largest, or the slice names it. What others name
-/// decides nothing for it.
-bool SliceTree::has_to_fit(const Slice& slice, const GpuSize& gpu) const {
-  return gpu.sms == capacity_ || names_gpu(slice, gpu);
+/// Whether the amounts of `slice`, which is to be at `path`, have to fit the GPU: its programs see it, and it is among
+/// the largest of those, or the slice names it. What others name decides nothing for it.
+bool SliceTree::has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu) const {
+  const auto is_seen = [&](const GpuSize& any) {
+    return on_gpu(slice, any).seen && (path == "/" || sees(slices_, parent_path(path), any));
+  };
+  if (!is_seen(gpu)) return false;
+  return names_gpu(slice, gpu) ||
+         std::ranges::none_of(gpus_, [&](const GpuSize& other) { return other.sms > gpu.sms && is_seen(other); });
 }
 
 SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, const Slice& wanted) const {
   if (gpus_.empty() || (!differs_by_gpu(wanted) && !differ_by_gpu(slices_))) return admit_on(path, now, wanted);
   for (const GpuSize& gpu : gpus_) {
     const Slice there = on_gpu(wanted, gpu), before = on_gpu(now, gpu);
-    if (!has_to_fit(wanted, gpu) || same_amounts(there, before)) continue;
+    if (!has_to_fit(path, wanted, gpu) || same_amounts(there, before)) continue;
     if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
     if (auto admitted = on(gpu).admit_on(path, before, there); !admitted) return there_is(admitted.error(), gpu);
   }
@@ -357,7 +363,7 @@ SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capaci
       const Slice* const was = before.find(path);
       const Slice there = on_gpu(slice, gpu);
       const bool same = was != nullptr && same_amounts(there, on_gpu(*was, gpu));
-      if (!paths.contains(parent_path(path)) && (same || !has_to_fit(slice, gpu))) continue;
+      if (!paths.contains(parent_path(path)) && (same || !has_to_fit(path, slice, gpu))) continue;
       if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
       changed.push_back(edits[at]), indices.push_back(at), paths.insert(path);
     }

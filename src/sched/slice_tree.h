@@ -109,7 +109,7 @@ class SliceTree {
   SliceResult<void> admit_on(std::string_view path, const Slice& now, const Slice& wanted) const;
   SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, const SliceTree& before,
                               std::size_t& at) const;
-  bool has_to_fit(const Slice& slice, const GpuSize& gpu) const;
+  bool has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu) const;
   SliceResult<void> admit_all_on(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
 

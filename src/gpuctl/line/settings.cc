@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/device_list.h"
 #include "base/join_text.h"
 #include "base/latency_text.h"
 #include "base/limit_text.h"
@@ -163,6 +164,11 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
       if (!problem.empty()) return usage(where + ": " + problem);
       return {};
     }
+    case SettingKind::devices:
+      if (!parse_devices(value))
+        return usage(where + ": " + in_quotes(value) + " names no GPUs; give " + std::string(kDevicesForm));
+      settings.*setting.text = value;
+      return {};
     case SettingKind::user:
     case SettingKind::group:
       return set_owner(value, where, settings);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/device_list.h"
 #include "base/installed.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
@@ -31,13 +32,14 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// What the program's library will say beside its slice: of the devices, if MPS keeps it to a percentage there, and
-/// which MPS it joins. For the first program gpuctld starts its MPS, which may take some time. We join the slice as the
-/// program will, so that no limit comes into force for others meanwhile.
-void say_of_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc::Device>& devices,
-                boost::json::object& joining) {
+/// What the program's library will say beside its slice: which `devices` it sees, whether MPS keeps it to a percentage
+/// there, and which MPS it joins. For the first program gpuctld starts its MPS, which may take some time. We join the
+/// slice as the program will, so that no limit comes into force for others meanwhile. The answer: what
+/// CUDA_VISIBLE_DEVICES is to be, if the slice has not all GPUs.
+std::optional<std::string> say_of_start(Daemon& daemon, const std::string& slice, std::vector<ipc::Device> devices,
+                                        boost::json::object& joining) {
   const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
-  if (!reply) return;
+  if (!reply) return std::nullopt;
   ipc::Fields fields(*reply);
   const auto hundredths = fields.maybe_integer("hundredths", 1, sched::kAllHundredths);
   const bool isolated = fields.maybe_boolean("isolated").value_or(false);
@@ -45,19 +47,32 @@ void say_of_mps(Daemon& daemon, const std::string& slice, const std::vector<ipc:
   const std::string own = variable("CUDA_MPS_PIPE_DIRECTORY");
   if (const auto directory = fields.maybe_text("pipe_directory"))
     joining["pipe_directory"] = isolated || own.empty() ? *directory : ipc::to_utf8(own);
-  if (!hundredths) return;
+  std::optional<std::string> visible;
+  if (fields.has("devices")) {
+    std::vector<SliceGpu> gpus;
+    for (const ipc::Device& device : ipc::read_list<ipc::Device>(fields, "devices"))
+      gpus.push_back({.index = device.index, .uuid = device.uuid});
+    visible = visible_devices(those_here(std::move(gpus)), std::getenv(kVisibleDevices));
+    std::erase_if(devices, [&](const ipc::Device& device) { return visible->find(device.uuid) == visible->npos; });
+    boost::json::array uuids;
+    for (const ipc::Device& device : devices) uuids.emplace_back(device.uuid);
+    if (!uuids.empty()) joining["device_uuids"] = std::move(uuids);  // a program that sees none will not join
+  }
+  if (!hundredths || devices.empty()) return visible;
   boost::json::array sms;
   for (const ipc::Device& device : devices)
     sms.emplace_back(sched::sms_of_hundredths(static_cast<std::uint32_t>(*hundredths),
                                               sched::CapSM{static_cast<std::uint32_t>(device.sms)})
                          .count);
   joining["mps_sms"] = std::move(sms);
+  return visible;
 }
 
 struct Joined {
   std::string slice;
-  bool software = false;  ///< the daemon manages software GPUs
-  std::string no_sms;     ///< why the slice has none; "": it has some
+  bool software = false;               ///< the daemon manages software GPUs
+  std::string no_sms;                  ///< why the slice has none; "": it has some
+  std::optional<std::string> visible;  ///< what CUDA_VISIBLE_DEVICES is to be; none: as it is
 };
 
 /// Why no SMs are in force for the slice; "": there are some.
@@ -89,7 +104,7 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   boost::json::array uuids;
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
-  say_of_mps(*daemon, slice, status->devices, joining);
+  std::optional<std::string> visible = say_of_start(*daemon, slice, status->devices, joining);
   joining["command"] = shown_command(context.command);
   const auto attached = daemon->call("Attach", joining);
   if (!attached) return attached.error();
@@ -100,7 +115,7 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   std::string no_sms = why_no_sms(*daemon, joined);
   return Joined{std::move(joined),
                 std::ranges::any_of(status->devices, [](const ipc::Device& d) { return d.kind == "software"; }),
-                std::move(no_sms)};
+                std::move(no_sms), std::move(visible)};
 }
 
 /// Says what the user may not expect of the program, which is about to start.
@@ -109,6 +124,12 @@ void say_what_is_odd(const Context& context, const RunPlan& plan, const std::str
   if (!no_sms.empty())
     context.err << "gpuctl: run: slice '" << slice << "' has no SMs (" << no_sms
                 << "): what it launches waits until it has some\n";
+  if (plan.visible_devices && plan.visible_devices->empty()) {
+    const char* own = std::getenv(kVisibleDevices);
+    context.err << "gpuctl: run: the program sees no GPU: slice '" << slice << "' has none "
+                << (own == nullptr ? std::string("here") : "of " + std::string(kVisibleDevices) + "=" + printable(own))
+                << '\n';
+  }
   const std::string obstacle = preload_obstacle(context.command[0]);
   if (!obstacle.empty())
     context.err << "gpuctl: run: '" << printable(context.command[0]) << "' runs without gpuctl's library, so slice '"
@@ -165,8 +186,9 @@ Action declare_run(Arguments& arguments) {
       if (!directory) return Failure{kExitRunFailed, "run: " + directory.error().message};
       plan.software_gpu = *directory;
     }
-    for (const auto& [key, value] : run_environment(plan)) ::setenv(key.c_str(), value.c_str(), 1);
+    plan.visible_devices = joined->visible;
     if (heard) say_what_is_odd(context, plan, joined->no_sms);
+    for (const auto& [key, value] : run_environment(plan)) ::setenv(key.c_str(), value.c_str(), 1);
 
     std::vector<char*> arguments;
     for (std::string& argument : context.command) arguments.push_back(argument.data());

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/device_list.h"
 #include "base/join_text.h"
 #include "base/plural.h"
 #include "gpuctl/line/daemon.h"
@@ -49,6 +50,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
   line("owner", owner_text(s));
   if (s.join != kNobodyJoins) line("joined by", printable(join_names(s.join)));
+  if (s.devices != kAllDevices) line("devices", printable(s.devices));
   if (is_frozen(s))
     line("frozen", "yes: its programs get no SMs" + std::string(s.effective_frozen ? "" : " until it is thawed"));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);

@@ -155,6 +155,7 @@ array resource_slices(const ResourceSlicePlan& plan, const std::vector<ipc::Devi
     for (const ipc::Device& device : devices) {
       const auto on = std::ranges::find(slice.on_gpus, device.index, &ipc::SliceOnGpu::device);
       const bool same = on == slice.on_gpus.end();
+      if (!same && !on->seen.value_or(true)) continue;
       const std::int64_t sms =
           same ? bounded(device.sms, slice.effective_max, slice.max) : bounded(device.sms, on->max, {});
       const std::int64_t memory = same ? bounded(device.memory_bytes, slice.effective_memory_max, slice.memory_max)

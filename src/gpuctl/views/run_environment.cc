@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/device_list.h"
 #include "base/in_container.h"
 #include "base/installed.h"
 
@@ -61,6 +62,7 @@ std::vector<std::pair<std::string, std::string>> run_environment(const RunPlan& 
   };
   if (!plan.software_gpu.empty())
     variables.emplace_back("LD_LIBRARY_PATH", in_front(plan.software_gpu, plan.ld_library_path, ":;"));
+  if (plan.visible_devices) variables.emplace_back(kVisibleDevices, *plan.visible_devices);
   return variables;
 }
 

@@ -1,6 +1,7 @@
 // What `gpuctl run` adds to a program's environment, and where it finds the libraries.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +13,11 @@ namespace gpuctl::cli {
 struct RunPlan {
   std::string socket;
   std::string slice;
-  std::string library;          ///< absolute path of libgpuslice.so
-  std::string software_gpu;     ///< directory of the software libcuda.so.1; empty: do not use it
-  std::string ld_preload;       ///< as it is now
-  std::string ld_library_path;  ///< as it is now
+  std::string library;                              ///< absolute path of libgpuslice.so
+  std::string software_gpu;                         ///< directory of the software libcuda.so.1; empty: do not use it
+  std::string ld_preload;                           ///< as it is now
+  std::string ld_library_path;                      ///< as it is now
+  std::optional<std::string> visible_devices = {};  ///< UUIDs of the GPUs that it is to see; none: as it would
 };
 
 /// The variables to set. The contents of LD_PRELOAD and LD_LIBRARY_PATH are kept, behind gpuctl's own. A `gpuctl run`

@@ -118,9 +118,11 @@ std::string owner_text(const ipc::Slice& slice) {
 std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
   std::vector<std::string> lines;
   for (const ipc::SliceOnGpu& on : slice.on_gpus)
-    lines.push_back("GPU " + std::to_string(on.device) + ": reserve " + std::to_string(on.reserve) + ", max " +
-                    (on.max ? std::to_string(*on.max) : "none") + ", memory max " +
-                    (on.memory_max ? format_bytes(*on.memory_max) : "none"));
+    lines.push_back(!on.seen.value_or(true)
+                        ? "GPU " + std::to_string(on.device) + ": its programs do not see it"
+                        : "GPU " + std::to_string(on.device) + ": reserve " + std::to_string(on.reserve) + ", max " +
+                              (on.max ? std::to_string(*on.max) : "none") + ", memory max " +
+                              (on.memory_max ? format_bytes(*on.memory_max) : "none"));
   return lines;
 }
 

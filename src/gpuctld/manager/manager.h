@@ -93,6 +93,7 @@ class Manager {
   /// `by`: a user; none: the configuration.
   void change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by);
   void log_unfit();
+  void note_of_devices(const sched::SliceTree& tree, const std::string& path, std::vector<std::string>& lines) const;
   std::vector<std::string> limits_beyond_gpus(const sched::SliceTree& tree, const std::string& path) const;
 
   // manager_events.cc

@@ -188,7 +188,9 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
   const bool mps = joins || std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps);
   std::optional<std::uint32_t> hundredths;
   // Kernels that can always be evicted are kept to a limit without MPS, and to another one as soon as it changes.
-  if (!daemon.always_preemptible && mps && !options_.leaves_out_gpus) hundredths = scheduler_.mps_hundredths(index);
+  const bool some = sched::names_devices(tree.slices(), slice);
+  if (!daemon.always_preemptible && mps && (some || !options_.leaves_out_gpus))
+    hundredths = scheduler_.mps_hundredths(index);
   const auto or_null = [](const std::optional<std::uint32_t>& value) {
     return value ? boost::json::value(*value) : boost::json::value();
   };
@@ -198,6 +200,12 @@ Answer Manager::mps_start(Session& session, const std::string& slice, std::optio
     answer.reply.parameters["queues"] =
         or_null(joins ? promise_queues(session, index, *own_queues, hundredths) : std::nullopt);
   if (offered) answer.reply.parameters["pipe_directory"] = *offered;
+  if (some) {
+    std::vector<ipc::Device> devices = describe_devices();
+    std::erase_if(devices,
+                  [&, at = std::size_t{0}](const ipc::Device&) mutable { return !scheduler_.is_seen(index, at++); });
+    answer.reply.parameters["devices"] = ipc::to_json(devices);
+  }
   return answer;
 }
 

@@ -284,12 +284,35 @@ std::vector<std::string> Manager::about_mps() {
   return lines;
 }
 
+/// What is odd in the devices that programs of the slice are to see.
+void Manager::note_of_devices(const sched::SliceTree& tree, const std::string& path,
+                              std::vector<std::string>& lines) const {
+  const auto& gpus = scheduler_.devices();
+  for (const std::string& name : tree.find(path)->devices)
+    note_of_gpu({.gpu = name, .amount = {.lifted = true}}, false, gpus, lines);
+  const auto hidden = [&](const std::string& slice, const Gpu& gpu) {
+    return !sched::sees(tree.slices(), slice, size_of(gpu));
+  };
+  if (std::ranges::all_of(gpus, [&](const Gpu& gpu) { return hidden(path, gpu); }))
+    lines.push_back("programs that start in " + path + " see no GPU");
+  const auto sees_more = [&](const Client& client) {
+    return !client.stands_in && sched::in_or_below(client.slice(), path) &&
+           std::ranges::any_of(client.slots(),
+                               [&](const Client::Slot& slot) { return hidden(client.slice(), gpus[slot.device]); });
+  };
+  if (const auto count = std::ranges::count_if(scheduler_.clients(), sees_more); count > 0)
+    lines.push_back(plural(count, "program") + " in " + path + (count == 1 ? " sees" : " see") +
+                    " GPUs that it has no more, until started again");
+}
+
 /// Limits of the slice that no GPU reaches.
 std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tree, const std::string& path) const {
   std::vector<std::string> lines;
   const sched::Slice* slice = tree.find(path);
-  if (slice == nullptr || path == "/") return lines;
+  if (slice == nullptr) return lines;
   const auto& gpus = scheduler_.devices();
+  note_of_devices(tree, path, lines);
+  if (path == "/") return lines;
   for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu})
     for (const PerGpu::One& one : amounts->list())
       if (!one.gpu.empty()) note_of_gpu(one, amounts == &slice->memory_max_per_gpu, gpus, lines);

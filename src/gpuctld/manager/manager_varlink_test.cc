@@ -186,6 +186,21 @@ TEST_F(ManagerTest, AutoIsIsolatedWhereThatIsKnownToBeBetterAndSaysSo) {
       << "whatever a program says";
 }
 
+TEST_F(ManagerTest, AProgramIsToldWhichGpusItsSliceHas) {
+  create("all", json::object());
+  create("one", {{"devices", "GPU-0011"}});
+  create("one/none", {{"devices", "1"}});
+  const auto devices = [this](const std::string& slice) {
+    return call("GetMpsPercentage", {{"slice", slice}}).parameters.at("devices").as_array();
+  };
+  EXPECT_FALSE(call("GetMpsPercentage", {{"slice", "all"}}).parameters.contains("devices"));
+  ASSERT_EQ(devices("one").size(), 1u);
+  EXPECT_EQ(devices("one").at(0).at("uuid"), kUuid);
+  EXPECT_TRUE(devices("one/none").empty());
+  EXPECT_EQ(slice("one/none").at("on_gpus").at(0).at("seen"), false);
+  EXPECT_EQ(call("SetSlice", {{"path", "one"}, {"settings", {{"devices", "0,0"}}}}).error, "io.gpuctl.InvalidValue");
+}
+
 TEST_F(ManagerTest, OnlyAServerOfTheMpsHereIsGivenTurns) {
   EXPECT_EQ(call("ServeMps", {{"stub_version", ipc::kStubVersion}}).error, "io.gpuctl.PermissionDenied");
 }

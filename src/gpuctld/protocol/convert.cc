@@ -46,6 +46,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);
   settings.join = sched::join_text(slice);
+  settings.devices = devices_text(slice.devices);
   return settings;
 }
 
@@ -73,7 +74,7 @@ ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const
 }
 
 ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective) {
-  return {device, effective.reserve.count, limit(effective.max), bytes(effective.memory_max)};
+  return {device, effective.reserve.count, limit(effective.max), bytes(effective.memory_max), effective.seen};
 }
 
 std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure) {

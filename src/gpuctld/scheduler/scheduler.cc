@@ -157,11 +157,16 @@ void Scheduler::move(const std::vector<Client*>& clients, const std::string& sli
   decide_anew(now_ns);
 }
 
+bool Scheduler::is_seen(std::size_t slice, std::size_t device) const {
+  return on_.empty() || on_[device].effective[slice].seen;
+}
+
 std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const {
   if (effective_[slice].ruler >= 0 || effective_[slice].max.count == 0) return std::nullopt;
   if (!sched::has_reserve(nodes_, slice)) return std::nullopt;
   std::optional<std::uint32_t> greatest;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (!is_seen(slice, i)) continue;
     const sched::CapSM device{devices_[i].sms};
     // A program keeps it to its end. So what is kept for a target, which comes and goes, does not count.
     std::vector<sched::NodeInput> nodes = fixed_nodes(i);
@@ -176,6 +181,7 @@ std::optional<std::uint32_t> Scheduler::mps_hundredths(std::size_t slice) const 
 bool Scheduler::would_need_form(std::size_t slice, std::optional<std::uint32_t> hundredths, bool time_sliced) const {
   if (effective_[slice].ruler >= 0 || recorder_.wanted()) return true;
   for (std::size_t device = 0; device < grants_.size(); ++device) {
+    if (!is_seen(slice, device)) continue;
     sched::CappedClient comes{.node = static_cast<std::uint32_t>(slice)};
     if (hundredths) comes.cap = sched::sms_of_hundredths(*hundredths, sched::CapSM{devices_[device].sms});
     const DeviceConditions where{.time_sliced = time_sliced && devices_[device].needs_mps(), .options = &options_};

@@ -90,11 +90,13 @@ class Scheduler {
   /// in.
   void move(const std::vector<Client*>& clients, const std::string& slice, std::uint64_t now_ns);
 
+  /// Whether programs that start in the slice see the device. `slice`: its index in tree().slices(), also below.
+  bool is_seen(std::size_t slice, std::size_t device) const;
   /// With which percentage, in hundredths, MPS keeps a program that starts in the slice to what it may ever have: the
-  /// greatest that any device needs, as it is one for all. Only slices with a reserve have one, which can have no part
-  /// in common with others: two programs with the same percentage may have different SMs, and together all, so gpuctl
-  /// keeps the others off reserves. None while the slice is suspended, and below a policy for jobs, which knows kernels
-  /// by what they take on the whole GPU. `slice`: its index in tree().slices().
+  /// greatest that any device needs that they see, as it is one for all. Only slices with a reserve have one, which can
+  /// have no part in common with others: two programs with the same percentage may have different SMs, and together
+  /// all, so gpuctl keeps the others off reserves. None while the slice is suspended, and below a policy for jobs,
+  /// which knows kernels by what they take on the whole GPU. `slice`: its index in tree().slices().
   std::optional<std::uint32_t> mps_hundredths(std::size_t slice) const;
   /// Whether something would be in force for a program that comes to the slice, so that its kernels have to give SMs
   /// back. `hundredths`: MPS keeps it to that percentage.

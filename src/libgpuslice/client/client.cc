@@ -127,8 +127,16 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   const auto hundredths = fields.maybe_integer("hundredths", 1, 10000), queues = fields.maybe_integer("queues", 1, 32);
   const bool isolated = fields.maybe_boolean("isolated").value_or(false);
   const auto directory = fields.maybe_text("pipe_directory");
+  std::optional<std::vector<gpuctl::SliceGpu>> gpus;
+  if (fields.has("devices"))
+    for (gpus.emplace(); const ipc::Device& device : ipc::read_list<ipc::Device>(fields, "devices"))
+      gpus->push_back({.index = device.index, .uuid = device.uuid});
   if (!fields.ok()) return {};
-  const MpsStart start{.hundredths = hundredths, .queues = queues, .isolated = isolated, .pipe_directory = directory};
+  const MpsStart start{.hundredths = hundredths,
+                       .queues = queues,
+                       .isolated = isolated,
+                       .pipe_directory = directory,
+                       .gpus = std::move(gpus)};
   if (!queues && !isolated) return start;  // nothing that the daemon remembers by the connection
   if (queues) introduction_.queues = *start.queues;
   opened->take_fds();

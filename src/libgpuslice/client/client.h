@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/device_list.h"
 #include "base/result.h"
 #include "ipc/connection.h"
 #include "ipc/stub_map.h"
@@ -41,6 +42,7 @@ class Client {
     std::optional<unsigned> queues;             ///< how many hardware queues it may have; none: there is no MPS
     bool isolated = false;                      ///< it is to share no context with programs of other slices
     std::optional<std::string> pipe_directory;  ///< of the MPS that it is to join; none: where it would by itself look
+    std::optional<std::vector<gpuctl::SliceGpu>> gpus;  ///< that it is to see; none: all
   };
   /// Asks the daemon; without an answer all is none. Before start(). Waits for kLongestAnswer at most. `own_queues`:
   /// for how many the program asks by itself; 0: for none. The queues are the program's until it is no client any more,

@@ -29,7 +29,8 @@ constexpr char kNoMps[] = "/proc/isolated-by-gpuctl";
 MpsVariables::MpsVariables() noexcept
     : percentage_{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"},
       queues_{kHardwareQueues},
-      pipe_directory_{"CUDA_MPS_PIPE_DIRECTORY"} {
+      pipe_directory_{"CUDA_MPS_PIPE_DIRECTORY"},
+      devices_{gpuctl::kVisibleDevices} {
   nothrow(
       [this] {
         begin();
@@ -42,6 +43,7 @@ MpsVariables::~MpsVariables() {
   percentage_.restore();
   queues_.restore();
   pipe_directory_.restore();
+  devices_.restore();
 }
 
 void MpsVariables::begin() {
@@ -51,6 +53,7 @@ void MpsVariables::begin() {
   find_mps(start);
   if (start.hundredths) keep_to(*start.hundredths);
   if (start.queues) take_queues(*start.queues);
+  if (start.gpus) see_only(*start.gpus);
 }
 
 /// The user's own word goes before gpuctld's where the slice is not isolated. Profilers refuse programs in MPS, and a
@@ -87,6 +90,12 @@ void MpsVariables::take_queues(unsigned queues) {
   debug("this program has %u hardware queues", queues);
   if (own_hardware_queues() == 0 && queues != kUsualUnderMps) queues_.set_to(std::to_string(queues));
   set_hardware_queues(queues);
+}
+
+void MpsVariables::see_only(const std::vector<gpuctl::SliceGpu>& gpus) {
+  const std::string list = gpuctl::visible_devices(gpuctl::those_here(gpus), environment(devices_.name));
+  debug("this program sees the GPUs %s", list.c_str());
+  devices_.set_to(list);
 }
 
 void MpsVariables::Variable::set_to(const std::string& text) {

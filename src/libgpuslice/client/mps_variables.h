@@ -8,6 +8,7 @@
 // - CUDA_MPS_PIPE_DIRECTORY: where gpuctld's own MPS is, unless the program has that variable, or a tool or a debugger
 //   looks at it. For a program of an isolated slice, in any case: where its slice's MPS is, or a directory that does
 //   not exist. The driver then finds no MPS, and makes a context of the program's own.
+// - CUDA_VISIBLE_DEVICES, where the slice or one above it names devices: those of them that the program wants to see.
 #pragma once
 
 #include <cstdlib>
@@ -59,7 +60,9 @@ class MpsVariables {
   void keep_to(unsigned hundredths);
   void take_queues(unsigned queues);
 
-  Variable percentage_, queues_, pipe_directory_;
+  void see_only(const std::vector<gpuctl::SliceGpu>& gpus);
+
+  Variable percentage_, queues_, pipe_directory_, devices_;
   bool asked_ = false;
 };
 

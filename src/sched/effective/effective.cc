@@ -40,6 +40,7 @@ std::vector<Effective> effective_settings(const Slices& slices) {
                   .priority = slice.priority,
                   .isolated = slice.isolated,
                   .frozen = slice.frozen,
+                  .seen = slice.seen,
                   .turn_priority = slice.priority};
     if (path != "/") {
       own.parent = index.at(parent_path(path));

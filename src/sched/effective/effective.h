@@ -33,6 +33,8 @@ struct Effective {
   bool isolated = false;
   /// The slice is frozen, or one above it: it has neither a reserve nor a max of more than 0.
   bool frozen = false;
+  /// Of a tree on one GPU: programs that start now see it. Of a tree of all GPUs: they see any.
+  bool seen = true;
   /// The topmost slice on the path, this one included, that has a policy for jobs: an index; -1: none.
   std::int32_t ruler = -1;
   /// Under a policy for jobs: the least on the path below the ruling slice. Only jobs below that slice are compared by

@@ -141,6 +141,12 @@ class Exporter(instance.SystemTest):
         before = values["gpuctl_slice_launches_total", "slice=batch"]
         self.assertGreaterEqual(after["gpuctl_slice_launches_total", "slice=batch"], before, "a counter never falls")
 
+    def test_which_gpus_programs_of_a_slice_see(self):
+        self.gpuctl("set", "ls", "devices=7")
+        seen = {labels: value for (name, labels), value in self.values().items() if name == "gpuctl_slice_sees_gpu"}
+        slices = {labels.split(",")[-1].removeprefix("slice="): value for labels, value in seen.items()}
+        self.assertEqual(slices, {"/": 1, "batch": 1, "batch/below": 1, "ls": 0})
+
     def test_without_a_daemon_it_says_so(self):
         self.daemon.kill()
         self.assertEqual(self.values(), {("gpuctl_up", ""): 0})

@@ -93,6 +93,8 @@ class Mount(instance.SystemTest):
         self.assertEqual((batch / "gpu.max").read_text(), "50%,0:3\n")
         (batch / "gpu.max").write_text("unlimited")
         self.assertEqual((batch / "gpu.max").read_text(), "unlimited\n")
+        (batch / "gpu.devices").write_text("0\n")
+        self.assertEqual((batch / "gpu.devices").read_text(), "0\n")
         self.assertIn("clients 0\n", (batch / "gpu.stat").read_text())
 
     def test_slices_are_made_and_deleted(self):

@@ -126,8 +126,8 @@ class TwoDevices(instance.SystemTest):
         self.assertEqual(
             on_gpus,
             [
-                {"device": 0, "reserve": 0, "max": 2, "memory_max": MEMORY[0] // 4},
-                {"device": 1, "reserve": 0, "memory_max": MEMORY[1] // 4},
+                {"device": 0, "reserve": 0, "max": 2, "memory_max": MEMORY[0] // 4, "seen": True},
+                {"device": 1, "reserve": 0, "memory_max": MEMORY[1] // 4, "seen": True},
             ],
         )
         for device in (0, 1):
@@ -155,6 +155,91 @@ class TwoDevices(instance.SystemTest):
             self.gpuctl("apply", tree).stdout,
             "changed a: reserve 1 -> 25%, max none -> 6,1:none, memory_max none -> 0:100M\n",
         )
+
+    def test_programs_see_the_devices_of_their_slice(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a", "--devices", "1", "--reserve", 4)
+        self.gpuctl("create-slice", "a/b", "--devices", f"0,{UUIDS[1]}")
+        self.gpuctl("create-slice", "c", "--devices", "1,0")
+        one, two = ["0000:01:00.0"], ["0000:00:00.0", "0000:01:00.0"]
+        for path, own, seen in (
+            ("a", None, one),
+            ("a/b", None, one),
+            ("a", "0,1", one),
+            ("c", None, two),
+            ("c", "1,0", two[::-1]),
+            ("c", UUIDS[1], one),
+        ):
+            with self.subTest(path=path, own=own):
+                program = Devices(self, path, **({} if own is None else {"CUDA_VISIBLE_DEVICES": own}))
+                self.assertEqual([one["bus"] for one in program.told()], seen)
+                client = next(one for one in self.clients(path) if one["pid"] == program.pid)
+                self.assertEqual(len(client["usage"]), len(seen))
+                program.end()
+        # What a slice reserves is there for others where its programs see nothing.
+        batch = Devices(self, "c")
+        self.assertEqual([one["properties"] for one in batch.told()], [SMS[0], SMS[1] - 4])
+        self.assertEqual(batch.ask("work", 2, 64, 10).split(), ["0:2", "1:2"])
+
+    def test_the_library_alone_shows_a_program_the_devices_of_its_slice(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a", "--devices", "1")
+        env = {
+            **self.env,
+            "GPUCTL_SOCKET": str(self.socket),
+            "GPUCTL_SLICE": "a",
+            "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so.0"),
+            "LD_LIBRARY_PATH": str(instance.BUILD / "softgpu"),
+        }
+        program = instance.Conversation(self, [instance.CUDA_PROGRAMS / "devices"], env)
+        self.assertEqual(re.findall(r"bus=(\S+)", program.ask("ask")), ["0000:01:00.0"])
+
+    def test_a_program_for_which_its_slice_has_no_device_sees_none(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a", "--devices", "1")
+        self.env["CUDA_VISIBLE_DEVICES"] = "0"
+        ran = self.gpuctl("run", "--slice", "a", instance.BENCH, "run", *LONG, check=False)
+        del self.env["CUDA_VISIBLE_DEVICES"]
+        self.assertNotEqual(ran.returncode, 0)
+        said = "gpuctl: run: the program sees no GPU: slice 'a' has none of CUDA_VISIBLE_DEVICES=0\n"
+        self.assertIn(said, ran.stderr)
+        noted = self.gpuctl("create-slice", "a/b", "--devices", "0,7")
+        self.assertEqual(
+            noted.stderr,
+            "note: there is no GPU 7 here: what is set for it has no effect\n"
+            "note: programs that start in a/b see no GPU\n",
+        )
+        ran = self.gpuctl("run", "--slice", "a/b", "sh", "-c", "echo [$CUDA_VISIBLE_DEVICES]")
+        self.assertEqual(ran.stdout, "[]\n")
+        self.assertEqual(ran.stderr, "gpuctl: run: the program sees no GPU: slice 'a/b' has none here\n")
+        refused = self.gpuctl("create-slice", "b", "--devices", "0,0", check=False)
+        self.assertIn("--devices: '0,0' names no GPUs; give all, or a list that names each GPU once", refused.stderr)
+
+    def test_devices_that_are_set_hold_for_programs_that_start(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a")
+        first = Devices(self, "a")
+        self.assertEqual(first.ask("work", 1, 64, 10).split(), ["0:1", "1:1"])
+        noted = self.gpuctl("set", "a", "devices=0")
+        self.assertEqual(noted.stderr, "note: 1 program in a sees GPUs that it has no more, until started again\n")
+        self.assertEqual(first.ask("work", 1, 64, 10).split(), ["0:1", "1:1"])
+        second = Devices(self, "a")
+        self.assertEqual(second.ask("work", 1, 64, 10).split(), ["0:1"])
+        shown = self.gpuctl("show", "a").stdout
+        self.assertIn("devices       0\n", shown)
+        self.assertIn("by GPU        GPU 0: reserve 0, max none, memory max none\n", shown)
+        self.assertIn("              GPU 1: its programs do not see it\n", shown)
+        first.end()
+        self.assertEqual(self.gpuctl("set", "a", "weight=7").stderr, "")
+        # It is kept as any other setting.
+        config = self.scratch / "gpuctl.toml"
+        self.gpuctl("save", "a", "--config", config)
+        saved = next((self.scratch / "gpuctl.toml.d").iterdir()).read_text()
+        self.assertIn('devices = "0"\n', saved)
+        self.gpuctl("set", "a", "devices=all")
+        tree = self.scratch / "tree.toml"
+        tree.write_text(saved)
+        self.assertEqual(self.gpuctl("apply", tree).stdout, "changed a: devices all -> 0 (1 program)\n")
 
     def test_what_does_not_fit_one_gpu_is_refused_by_its_name(self):
         self.start_daemon()
