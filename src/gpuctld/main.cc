@@ -22,6 +22,7 @@
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/device_search.h"
 #include "gpuctld/host/driver_probe.h"
+#include "gpuctld/host/gpu_users.h"
 #include "gpuctld/host/journal.h"
 #include "gpuctld/host/line_log.h"
 #include "gpuctld/host/mps_helper.h"
@@ -163,6 +164,10 @@ int run(int argc, char** argv) {
     std::cout << driver_answer(kDriverLibrary) << std::flush;
     return 0;
   }
+  if (options.look) {
+    std::cout << gpu_users_answer(options.look_for.empty() ? kCudaDevice : options.look_for) << std::flush;
+    return 0;
+  }
   std::signal(SIGPIPE, SIG_IGN);
   if (options.mps_start) return become_mps(STDIN_FILENO, STDOUT_FILENO);
   if (options.mps_control) return answer_mps_command(STDIN_FILENO, STDOUT_FILENO);
@@ -191,6 +196,7 @@ int run(int argc, char** argv) {
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,
+                                 .look_socket = options.look_socket,
                                  .socket = std::filesystem::absolute(options.socket),
                                  .mps_directory = mps_directory(options),
                                  .mps_start_socket = options.mps_start_socket,

@@ -170,7 +170,8 @@ class Units(unittest.TestCase):
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 
     def test_7_a_stop_ends_it_and_the_sockets_go(self):
-        sockets = ("gpuctld.socket", "gpuctld-probe.socket", "gpuctld-mps.socket", "gpuctld-mps-start.socket")
+        helpers = (f"gpuctld-{name}.socket" for name in ("probe", "look", "mps", "mps-start"))
+        sockets = ("gpuctld.socket", *helpers)
         systemctl("stop", "gpuctl-cdi.path", "gpuctld.service", *sockets)
         self.assertNotEqual(gpuctl("status").returncode, 0)
         self.assertFalse(pathlib.Path("/run/gpuctld/io.gpuctl").exists())

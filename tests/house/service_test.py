@@ -13,12 +13,13 @@ import unittest
 UNITS, SYSUSERS, GPUCTLD, GPUCTL = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-MOST_EXPOSED, MOST_OF_HELPER = 10, 15  # tenths: the score of systemd-analyze security
+MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK = 10, 15, 20  # tenths: the score of systemd-analyze security
 NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),
     *("gpuctld-mps.socket", "gpuctld-mps@.service"),
     *("gpuctld-mps-start.socket", "gpuctld-mps-start@.service"),
+    *("gpuctld-look.socket", "gpuctld-look@.service"),
     *("gpuctl-cdi.path", "gpuctl-cdi.service", "gpuctl-cdi-changed.service"),
 )
 
@@ -86,17 +87,17 @@ class Service(unittest.TestCase):
         self.assertEqual(re.findall(r"^CapabilityBoundingSet=(.*)$", self.text, re.MULTILINE), ["CAP_KILL"])
 
     def test_devices_for_containers_follow_the_slices(self):
-        path, service, changed = (unit.read_text() for unit in self.units[8:11])
+        path, service, changed = (unit.read_text() for unit in self.units[10:13])
         self.assertIn("PathChanged=/run/gpuctld/state.json\n", path)
-        self.assertIn(f"Unit={self.units[10].name}\n", path)
-        self.assertIn(f"ExecStart=systemctl restart --no-block {self.units[9].name}\n", changed)
-        self.assertRegex(service, rf"(?m)^After=.*{self.units[10].name}$")  # no change is missed in between
+        self.assertIn(f"Unit={self.units[12].name}\n", path)
+        self.assertIn(f"ExecStart=systemctl restart --no-block {self.units[11].name}\n", changed)
+        self.assertRegex(service, rf"(?m)^After=.*{self.units[12].name}$")  # no change is missed in between
         self.assertIn(f"ExecStart={GPUCTL} cdi generate --output /run/cdi/gpuctl.json\n", service)
         self.assertIn("Also=gpuctl-cdi.service\n", path)  # at boot the slices are there without a change
-        done = self.exposure(self.units[9], MOST_EXPOSED)
+        done = self.exposure(self.units[11], MOST_EXPOSED)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def check_helper(self, units, option, command, capabilities=""):
+    def check_helper(self, units, option, command, capabilities="", orders=("Requires", "After")):
         """The daemon connects where a process of root's answers, and nobody else may. `capabilities`: what it has."""
         socket, helper = (unit.read_text() for unit in units)
 
@@ -107,7 +108,7 @@ class Service(unittest.TestCase):
         self.assertEqual(values(socket, "ListenStream"), [asked_at])
         self.assertEqual(values(socket, "SocketUser"), values(self.text, "User"))
         self.assertEqual(values(socket, "SocketMode"), ["0600"])
-        for order in ("Requires", "After"):
+        for order in orders:
             self.assertIn(units[0].name, values(self.text, order)[0].split())
         self.assertEqual(values(helper, "ExecStart"), [f"{GPUCTLD} {command}"])
         self.assertEqual(values(helper, "StandardOutput"), ["socket"])
@@ -117,6 +118,12 @@ class Service(unittest.TestCase):
     def test_the_driver_is_asked_elsewhere(self):
         self.assertIn("MemoryDenyWriteExecute=yes", self.text)
         self.check_helper(self.units[2:4], "--probe-socket", "--probe")
+
+    def test_who_uses_a_gpu_past_the_daemon_is_looked_for_elsewhere(self):
+        few = "CAP_SYS_PTRACE CAP_DAC_READ_SEARCH"
+        self.check_helper(self.units[8:10], "--look-socket", "--look", few, orders=("Wants", "After"))
+        done = self.exposure(self.units[9], MOST_OF_LOOK)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_mps_is_given_commands_elsewhere(self):
         self.assertIn("PrivateDevices=yes", self.text)

@@ -57,6 +57,15 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--probe-socket", options.probe_socket,
                  "Ask the CUDA driver by connecting to PATH, where gpuctld --probe answers")
       ->type_name("PATH");
+  app.add_flag("--look", options.look,
+               "Only write which programs use a GPU without gpuctl's library, for --look-socket");
+  app.add_option("--look-for", options.look_for, "For tests: with --look, the device that they have open")
+      ->type_name("FILE");
+  app.add_option(
+         "--look-socket", options.look_socket,
+         "Look for programs that use a GPU without gpuctl's library by connecting to PATH, where gpuctld --look "
+         "answers")
+      ->type_name("PATH");
   app.add_flag("--mps-control", options.mps_control,
                "Only have MPS do the command on the standard input, for --mps-control-socket");
   app.add_option("--mps-control-socket", options.mps_control_socket,
@@ -84,8 +93,8 @@ Options parse_options(int argc, char** argv, int& exit_status) {
     }
     if (options.strict && !options.check_config)
       throw CLI::ParseError("--strict needs --check-config", CLI::ExitCodes::RequiresError);
-    if (options.check_config + options.probe + options.mps_control + options.mps_start > 1)
-      throw CLI::ParseError("give one of --check-config, --probe, --mps-control and --mps-start",
+    if (options.check_config + options.probe + options.look + options.mps_control + options.mps_start > 1)
+      throw CLI::ParseError("give one of --check-config, --probe, --look, --mps-control and --mps-start",
                             CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();

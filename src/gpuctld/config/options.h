@@ -17,6 +17,9 @@ struct Options {
   bool check_config = false;       ///< only say what is wrong in the configuration
   bool strict = false;             ///< the same of what gpuctl.toml(5) does not describe
   bool probe = false;              ///< only say what the CUDA driver says of its devices
+  bool look = false;               ///< only say who uses a GPU past gpuctl (host/gpu_users.h)
+  std::string look_for;            ///< what they have open; "": the device of CUDA
+  std::string look_socket;         ///< where `gpuctld --look` answers; "": nobody is looked for
   std::string probe_socket;        ///< where `gpuctld --probe` answers; "": a child process asks the driver
   bool mps_control = false;        ///< only give MPS one command, from standard input
   std::string mps_control_socket;  ///< where `gpuctld --mps-control` answers; "": the daemon gives MPS its commands

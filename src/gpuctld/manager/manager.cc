@@ -103,6 +103,9 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
       telling_(context),
       usage_(context, options_.usage, log_),
       keeping_(context),
+      unmanaged_watch_(
+          context, options_.look_socket, [this](const std::vector<GpuUser>& users) { tell_unmanaged(users); },
+          options_.look_pace),
       started_ns_(now_ns()) {
   if (const bool time_sliced = look_at_mps(); time_sliced != scheduler_.time_sliced())
     scheduler_.set_time_sliced(time_sliced, now_ns());
@@ -126,6 +129,7 @@ void Manager::serve(int listener, std::vector<HandedOver> connections) {
                              [this](Session& session) { on_closed(session); },
                              [this](std::uint32_t uid) { on_refused(uid); }});
   server_->adopt(std::move(connections));
+  unmanaged_watch_.begin();
   if (options_.evict_storm.count() > 0) ticker_.begin_storm(options_.evict_storm);
 }
 
@@ -152,6 +156,7 @@ void Manager::stop() {
   if (ticker_.stopped()) return;
   ticker_.stop();
   telling_.cancel();
+  unmanaged_watch_.stop();
   keeping_.cancel();
   ends_.stop();
   attached_.stop();

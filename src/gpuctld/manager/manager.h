@@ -18,6 +18,7 @@
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
+#include "gpuctld/host/gpu_users.h"
 #include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/attached.h"
 #include "gpuctld/manager/event_log.h"
@@ -36,7 +37,9 @@ struct ManagerOptions {
   std::string usage;        ///< file of what was used; "": nothing is kept
   std::string config_file;  ///< "": none; read again on reload
   bool config_required = false;
-  std::string probe_socket;   ///< SearchOptions::probe_socket
+  std::string probe_socket;  ///< SearchOptions::probe_socket
+  std::string look_socket;   ///< of GpuUserWatch, and its pace
+  GpuUserWatch::Pace look_pace = {};
   std::string socket;         ///< its own, for the library in an MPS that it starts
   std::string mps_directory;  ///< MpsPlaces::Settings::directory, and the next one
   std::string mps_start_socket;
@@ -105,6 +108,8 @@ class Manager {
   void tell_memory(Attached::Member& member, std::size_t slot, std::int64_t bytes,
                    const Scheduler::MemoryAnswer& answer);
   void look_around(std::uint64_t now_ns);
+  void tell_unmanaged(const std::vector<GpuUser>& users);
+  std::vector<std::string> about_unmanaged() const;
   Answer events(Session& session, ipc::Fields& fields);
 
   // manager_usage.cc
@@ -191,7 +196,9 @@ class Manager {
   boost::asio::steady_timer keeping_;  ///< until what was used is written
   bool keeps_ = false;                 ///< keeping_ runs
   std::uint64_t looked_around_ns_ = 0;
-  bool mps_there_ = false;                                           ///< as last seen
+  bool mps_there_ = false;          ///< as last seen
+  std::vector<GpuUser> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
+  GpuUserWatch unmanaged_watch_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
   std::uint64_t started_ns_;
 };

@@ -1,5 +1,6 @@
 // What happens, told: to the log or the journal at once, and to callers of Events.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/one_line.h"
@@ -40,6 +41,10 @@ std::string error_words(const ipc::Reply& reply) {
     words += value.is_string() ? std::string(value.get_string()) : std::to_string(value.get_int64());
   }
   return one_line(words);
+}
+
+std::string where(const GpuUser& user) {
+  return "in " + (user.cgroup.empty() ? std::string("no cgroup that is known") : user.cgroup);
 }
 
 }  // namespace
@@ -155,6 +160,35 @@ void Manager::look_around(std::uint64_t now_ns) {
     happened({.kind = there ? "mps-came" : "mps-went", .slice = {}, .command = {}, .text = {}},
              there ? "MPS has come: programs that start now run side by side" : "MPS is gone");
   mps_there_ = there;
+}
+
+void Manager::tell_unmanaged(const std::vector<GpuUser>& users) {
+  const std::vector<GpuUser> before = std::exchange(unmanaged_, {});
+  for (const GpuUser& user : users) {
+    if (!attached_.all_of(user.pid).empty()) continue;
+    unmanaged_.push_back(user);
+    if (std::ranges::find(before, user) != before.end()) continue;
+    ipc::Event event{.kind = "unmanaged",
+                     .slice = {},
+                     .uid = user.uid,
+                     .pid = user.pid,
+                     .command = user.name,
+                     .text = where(user) + ": it has not gpuctl's library, so nothing limits it"};
+    const std::string line = who(event) + " of " + user_words(user.uid) + " uses a GPU, " + event.text;
+    happened(std::move(event), line);
+  }
+}
+
+/// For GetStatus, which tells everybody: without names.
+std::vector<std::string> Manager::about_unmanaged() const {
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> lines;
+  for (const GpuUser& user : std::span(unmanaged_).first(std::min(kMostNamed, unmanaged_.size())))
+    lines.push_back("process " + std::to_string(user.pid) + " of " + user_words(user.uid) + ", " + where(user) +
+                    ", uses a GPU without gpuctl's library: nothing limits it");
+  if (unmanaged_.size() > kMostNamed)
+    lines.push_back("so do " + std::to_string(unmanaged_.size() - kMostNamed) + " more processes");
+  return lines;
 }
 
 Answer Manager::events(Session& session, ipc::Fields& fields) {

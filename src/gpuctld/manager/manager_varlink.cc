@@ -365,6 +365,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   for (const auto& [path, slice] : scheduler_.tree().slices())
     if (const auto line = scheduler_.isolation_now(path))
       status.notes.push_back("slice " + path + ": isolation is auto, now " + *line);
+  for (std::string& line : about_unmanaged()) status.notes.push_back(std::move(line));
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
   if (mps_.ours()) status.mps_directory = mps_.directory_of(kSharedMps);

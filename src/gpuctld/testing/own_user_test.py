@@ -45,6 +45,7 @@ esac
 
 class OwnUserTestCase(DaemonTestCase):
     MPS_SOCKET = True
+    LOOKS = False
 
     def setUp(self):
         super().setUp()
@@ -58,6 +59,8 @@ class OwnUserTestCase(DaemonTestCase):
         self.asked = 0
         self.serve("probe", "--probe")
         self.serve("mps", "--mps-control")
+        if self.LOOKS:
+            self.begin_to_look()
         self.start_as_service()
 
     def listen(self, name):
@@ -68,20 +71,20 @@ class OwnUserTestCase(DaemonTestCase):
         listener.listen()
         return listener
 
-    def serve(self, name, option):
+    def serve(self, name, *options, before=()):
         listener = self.listen(name)
-        threading.Thread(target=self.answer, args=(listener, option), daemon=True).start()
+        threading.Thread(target=self.answer, args=(listener, options, before), daemon=True).start()
 
-    def answer(self, listener, option):
-        """What the service manager does for gpuctld-probe.socket and gpuctld-mps.socket."""
+    def answer(self, listener, options, before):
+        """What the service manager does for gpuctld-probe.socket and the like."""
         while True:
             try:
                 connection, _ = listener.accept()
             except OSError:  # the test is over
                 return
             with connection:
-                self.asked += option == "--probe"
-                command = [self.GPUCTLD, option]
+                self.asked += "--probe" in options
+                command = [*before, self.GPUCTLD, *options]
                 subprocess.run(command, env=self.environment, stdin=connection, stdout=connection, check=False)
 
     def start_as_service(self):
@@ -98,6 +101,7 @@ class OwnUserTestCase(DaemonTestCase):
             [
                 *(*drop, sys.executable, "-c", START, str(listener.fileno()), self.GPUCTLD, "--config", config),
                 *("--state", state, "--probe-socket", os.path.join(self.directory, "probe")),
+                *(("--look-socket", os.path.join(self.directory, "look")) if self.LOOKS else ()),
                 *(("--mps-control-socket", os.path.join(self.directory, "mps")) if self.MPS_SOCKET else ()),
             ],
             env=dict(self.environment, LD_LIBRARY_PATH=""),
@@ -164,6 +168,50 @@ class OwnUserTest(OwnUserTestCase):
         refused = self.as_user(OWN, lambda: self.call("CreateSlice", **create).get("error"))
         self.assertEqual(refused, "io.gpuctl.PermissionDenied")
         self.assertIsNone(self.call("CreateSlice", **create).get("error"))
+
+
+class LookTest(OwnUserTestCase):
+    """Programs that use a GPU past gpuctl, seen with the capabilities of gpuctld-look@.service alone."""
+
+    LOOKS = True
+    OTHER = 65533
+
+    def begin_to_look(self):
+        if os.path.exists("/sys/module/nvidia_uvm/refcnt"):
+            self.skipTest("who uses the real device decides here whether it is looked for anybody")
+        device = os.path.realpath(self.write("nvidia-uvm", ""))
+        os.chmod(device, 0o644)
+        few = "-all,+sys_ptrace,+dac_read_search"
+        drop = ("setpriv", "--no-new-privs", f"--bounding-set={few}", f"--inh-caps={few}")
+        self.serve("look", "--look", "--look-for", device, before=drop)
+        self.past, self.comes_and_goes = (self.use(device) for _ in range(2))
+
+    def use(self, device):
+        program = subprocess.Popen(
+            [
+                *("setpriv", f"--reuid={self.OTHER}", "--clear-groups"),
+                *("sh", "-c", 'exec 9<"$0" && echo ready && read -r x', device),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(program.communicate)
+        self.assertEqual(program.stdout.readline(), b"ready\n")
+        return program
+
+    def notes(self):
+        said = self.call("GetStatus")["parameters"]["notes"]
+        return [note for note in said if "without gpuctl's library" in note]
+
+    def test_a_program_past_gpuctl_is_told_of_once_it_was_seen_twice(self):
+        self.assertEqual(self.notes(), [], "it may only look for the GPUs")
+        self.comes_and_goes.communicate()
+        self.assertTrue(eventually(self.notes, seconds=60))
+        (note,) = self.notes()
+        self.assertRegex(note, f"^process {self.past.pid} of user {self.OTHER}, in .*: nothing limits it$")
+        events = self.call("Events")["parameters"]["events"]
+        (event,) = [one for one in events if one["kind"] == "unmanaged"]
+        self.assertEqual((event["pid"], event["uid"], event["command"]), (self.past.pid, self.OTHER, "sh"))
 
 
 class WithoutMpsSocketTest(OwnUserTestCase):

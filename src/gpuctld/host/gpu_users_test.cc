@@ -1,0 +1,156 @@
+#include "gpuctld/host/gpu_users.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "gpuctld/protocol/process.h"
+#include "ipc/unique_fd.h"
+
+namespace gpuctl::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// A directory with a file that stands for the device.
+struct Scratch {
+  Scratch() {
+    std::string pattern = testing::TempDir() + "gpu-users-XXXXXX";
+    directory = fs::canonical(::mkdtemp(pattern.data()));
+    device = directory / "nvidia-uvm";
+    std::ofstream(device) << "";
+  }
+  ~Scratch() { fs::remove_all(directory); }
+  fs::path directory, device;
+};
+
+/// A process that has done something and waits.
+struct Child {
+  explicit Child(const std::function<void()>& action) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    pid = ::fork();
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      action();
+      if (::write(ends[1], "", 1) == 1) ::pause();
+      ::_exit(0);
+    }
+    ::close(ends[1]);
+    char none = 0;
+    EXPECT_EQ(::read(ends[0], &none, 1), 1) << "it is ready";
+    ::close(ends[0]);
+  }
+  ~Child() {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  pid_t pid = 0;
+};
+
+std::vector<std::int32_t> pids(const std::vector<GpuUser>& users) {
+  std::vector<std::int32_t> all;
+  for (const GpuUser& user : users) all.push_back(user.pid);
+  return all;
+}
+
+TEST(GpuUsers, AreThoseThatHaveTheDeviceAndNotTheLibrary) {
+  const Scratch scratch;
+  const auto open_device = [&] { (void)::open(scratch.device.c_str(), O_RDONLY); };
+  const Child without([] {}), user([&] {
+    open_device();
+    ::prctl(PR_SET_NAME, "train");
+    if (::fork() != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::pause();  // it has inherited the device
+  });
+  const Child managed([&] {
+    open_device();
+    const std::string library = scratch.directory / "libgpuslice.so.0";
+    std::ofstream(library) << "x";
+    const int fd = ::open(library.c_str(), O_RDONLY);
+    EXPECT_NE(::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+  });
+  const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
+  ASSERT_TRUE(seen) << seen.error().message;
+  ASSERT_EQ(pids(*seen), std::vector<std::int32_t>{user.pid});
+  EXPECT_EQ(seen->front().start, start_of(user.pid));
+  EXPECT_EQ(seen->front().uid, ::geteuid());
+  EXPECT_EQ(seen->front().name, "train");
+}
+
+TEST(GpuUsers, AnAnswerThatCannotBeReadIsAnError) {
+  for (const char* bad : {"", "[]", "{}", R"({"programs":[{"pid":0,"start":1,"uid":0,"name":"","cgroup":""}]})",
+                          R"({"programs":[{"pid":1}]})", R"({"programs":[{"pid":1,"start":1,)"})
+    EXPECT_FALSE(read_gpu_users(bad)) << bad;
+}
+
+TEST(GpuUsers, WhereTheModuleHasNoUserNobodyIsLookedFor) {
+  const Scratch scratch;
+  EXPECT_TRUE(cuda_may_be_used(scratch.directory / "none"));
+  for (const auto& [text, may] : {std::pair("0\n", false), std::pair("3\n", true)}) {
+    std::ofstream(scratch.directory / "refcnt") << text;
+    EXPECT_EQ(cuda_may_be_used(scratch.directory / "refcnt"), may);
+  }
+}
+
+/// Answers what it is told, one answer a connection, then nothing.
+struct Looked : testing::Test {
+  using Protocol = boost::asio::local::stream_protocol;
+
+  void answer(std::vector<std::string> answers) {
+    answers_ = std::move(answers);
+    accept();
+    watch_.begin();
+    while (!answers_.empty() || !over_) context_.run_one();
+    watch_.stop();
+    acceptor_.close();
+    context_.run();
+  }
+  void accept() {
+    acceptor_.async_accept([this](boost::system::error_code error, Protocol::socket connection) {
+      if (error) return;
+      over_ = answers_.empty();
+      if (!over_) {
+        ::write(connection.native_handle(), answers_.front().data(), answers_.front().size());
+        answers_.erase(answers_.begin());
+      }
+      accept();
+    });
+  }
+
+  Scratch scratch_;
+  std::string path_ = scratch_.directory / "look";
+  boost::asio::io_context context_{1};
+  Protocol::acceptor acceptor_{context_, Protocol::endpoint(path_)};
+  std::vector<std::string> answers_;
+  bool over_ = false;
+  std::vector<std::vector<std::int32_t>> heard_;
+  GpuUserWatch watch_{context_, path_, [this](const auto& users) { heard_.push_back(pids(users)); },
+                      GpuUserWatch::Pace{.every = 1ms, .again = 1ms, .patience = 10s}};
+};
+
+std::string of(std::int32_t pid, int start) {
+  return R"({"programs":[{"pid":)" + std::to_string(pid) + R"(,"start":)" + std::to_string(start) +
+         R"(,"uid":7,"name":"train","cgroup":"/x"}]})";
+}
+
+TEST_F(Looked, OnlyWhomTwoLooksInARowHaveSeenIsTold) {
+  using Pids = std::vector<std::int32_t>;
+  answer({of(4, 1), of(4, 2), of(4, 2), "{", of(4, 2), of(5, 1), R"({"programs":[]})"});
+  EXPECT_EQ(heard_, (std::vector<Pids>{{}, {}, {4}, {4}, {}, {}}));
+}
+
+}  // namespace
+}  // namespace gpuctl::daemon
