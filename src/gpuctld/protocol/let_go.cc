@@ -1,13 +1,12 @@
 #include "gpuctld/protocol/let_go.h"
 
-#include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/post.hpp>
 #include <iterator>
 #include <semaphore>
@@ -19,6 +18,27 @@ namespace gpuctl::daemon {
 
 /// Connections that the daemon's thread closes in one turn.
 constexpr std::size_t kClosedAtOnce = 16;
+
+ssize_t receive(int socket, std::span<char> buffer, bool& passed) {
+  iovec data{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  const ssize_t size = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+  passed = size > 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+  return size <= 0 || passed ? size : ::recv(socket, buffer.data(), static_cast<std::size_t>(size), MSG_DONTWAIT);
+}
+
+/// Takes all that is left there; nothing more arrives. True: descriptors were passed.
+static bool drain(int socket) {
+  // A byte out of band would be dropped unseen, with what was passed along it.
+  constexpr int kInline = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_OOBINLINE, &kInline, sizeof kInline);
+  std::array<char, 16384> unread;
+  bool passed = false;
+  while (!passed && receive(socket, unread, passed) > 0) continue;
+  return passed;
+}
 
 /// What one thread keeps.
 struct LetGo::Batch {
@@ -60,8 +80,7 @@ LetGo::~LetGo() {
 
 void LetGo::close(ipc::UniqueFd socket, std::uint32_t uid) {
   ::shutdown(socket.get(), SHUT_RDWR);  // nothing more arrives
-  int unread = 0;
-  if (::ioctl(socket.get(), SIOCINQ, &unread) == 0 && unread == 0) {
+  if (!drain(socket.get())) {
     socket.reset();
     return closed_(uid);
   }

@@ -1,4 +1,4 @@
-// Closes connections through which a peer passed descriptors of its own.
+// Takes what a peer has sent, and closes connections through which a peer passed descriptors of its own.
 //
 // Nobody asked for them, and the last close of a descriptor can take as long as its owner likes: that of a TCP socket
 // with SO_LINGER waits for the other end. So the daemon's thread never makes it. A thread with a table of descriptors
@@ -10,11 +10,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {
+
+/// Takes what has arrived and does not wait; 0: the end; -1: errno says why not. `passed`: descriptors lie there, which
+/// are not taken, nor what was sent along them: what is taken with no room for them is dropped, by this thread.
+ssize_t receive(int socket, std::span<char> buffer, bool& passed);
 
 /// Everything is called on the thread that runs the io_context, which outlives this object.
 class LetGo {
@@ -25,7 +30,7 @@ class LetGo {
   LetGo(const LetGo&) = delete;
   LetGo& operator=(const LetGo&) = delete;
 
-  /// The peer sees the end at once.
+  /// The peer sees the end at once. Where it passed nothing the connection is closed before this returns.
   void close(ipc::UniqueFd socket, std::uint32_t uid);
 
  private:

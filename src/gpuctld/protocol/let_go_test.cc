@@ -98,7 +98,7 @@ TEST(LetGo, OfManyAFewAreClosedInATurn) {
   std::vector<ipc::UniqueFd> others;
   for (std::size_t i = 0; i < kMany; ++i) {
     auto [mine, theirs] = connection();
-    EXPECT_EQ(::send(theirs.get(), "", 1, 0), 1);
+    EXPECT_EQ(pass_along(theirs.get(), std::string_view("", 1), theirs.get()), 1);
     let_go.close(std::move(mine), 7);
     others.push_back(std::move(theirs));
   }
@@ -110,15 +110,35 @@ TEST(LetGo, OfManyAFewAreClosedInATurn) {
   EXPECT_LT(most, kMany / 4);
 }
 
+/// However much is unread: a thread for each that hangs up would copy the table of descriptors each time.
 TEST(LetGo, WhereNothingWasPassedItIsClosedAtOnce) {
   boost::asio::io_context context(1);
   int closed = 0;
   LetGo let_go(context, [&](std::uint32_t) { ++closed; });
-  auto [mine, theirs] = connection();
-  let_go.close(std::move(mine), 7);
-  EXPECT_EQ(closed, 1);
-  char byte = 0;
-  EXPECT_EQ(::recv(theirs.get(), &byte, 1, MSG_DONTWAIT), 0) << "the peer sees the end";
+  for (const std::size_t unread : {0, 1, 100'000}) {
+    auto [mine, theirs] = connection();
+    EXPECT_EQ(::send(theirs.get(), std::string(unread, 'x').data(), unread, 0), static_cast<ssize_t>(unread));
+    let_go.close(std::move(mine), 7);
+    char byte = 0;
+    EXPECT_EQ(::recv(theirs.get(), &byte, 1, MSG_DONTWAIT), 0) << "the peer sees the end";
+  }
+  EXPECT_EQ(closed, 3);
+}
+
+TEST(LetGo, WhatWasPassedBehindOrOutOfBandIsClosedWithoutWaiting) {
+  for (const int flags : {0, static_cast<int>(MSG_OOB)}) {
+    boost::asio::io_context context(1);
+    int closed = 0;
+    LetGo let_go(context, [&](std::uint32_t) { ++closed; });
+    Lingers passed;
+    auto [mine, theirs] = connection();
+    EXPECT_EQ(::send(theirs.get(), std::string(50'000, 'x').data(), 50'000, 0), 50'000);
+    passed.pass_along(theirs.get(), flags);
+    let_go.close(std::move(mine), 7);
+    EXPECT_EQ(closed, 0);
+    while (closed == 0) context.poll(), context.restart();
+    while (!passed.gone()) continue;
+  }
 }
 
 TEST(LetGo, ItMayGoBeforeItsConnections) {

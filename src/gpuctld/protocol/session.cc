@@ -9,11 +9,11 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "base/string_memory.h"
 #include "gpuctld/clock.h"
+#include "gpuctld/protocol/let_go.h"
 #include "gpuctld/protocol/timed.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "ipc/interface.h"
@@ -27,18 +27,6 @@ void Outgoing::clear() {
   give_back(bytes);
   sent = 0;
   fds.clear();
-}
-
-/// Takes what has arrived; 0: the end; -1: errno says why not. `passed`: descriptors lie there, which are not taken,
-/// nor what was sent along them: what is taken with no room for them is dropped, by this thread (LetGo).
-static ssize_t receive(int socket, std::span<char> buffer, bool& passed) {
-  iovec data{buffer.data(), buffer.size()};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  const ssize_t size = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
-  passed = size > 0 && (message.msg_flags & MSG_CTRUNC) != 0;
-  return size <= 0 || passed ? size : ::recv(socket, buffer.data(), static_cast<std::size_t>(size), MSG_DONTWAIT);
 }
 
 /// Whether the other end of the connection is closed. What it sent before may still be there to be read.
