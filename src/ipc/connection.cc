@@ -1,10 +1,13 @@
 #include "ipc/connection.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -72,16 +75,22 @@ Result<Connection> open_socket(const std::string& path, milliseconds timeout) {
                 " bytes: " + path);
   std::memcpy(address.sun_path, path.data(), path.size());
 
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return fail("socket: " + errno_text(errno));
   const Deadline deadline(timeout);
-  while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    // On a unix socket EAGAIN means that the backlog is full; poll(2) cannot wait for that.
+  // Where the backlog is full a call that blocks waits for its turn. Others would get each place that becomes free
+  // before one that comes back from time to time.
+  do {
+    const int most_ms = deadline.remaining_ms() < 0 ? 0 : std::max(deadline.remaining_ms(), 1);  // 0: without an end
+    const timeval most{most_ms / 1000, most_ms % 1000 * 1000};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+      if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail("fcntl: " + errno_text(errno));
+      return Connection(std::move(fd));
+    }
     if (errno != EINTR && errno != EAGAIN) return fail(explain_connect(path, errno));
-    if (deadline.over()) return fail(explain_connect(path, ETIMEDOUT));
-    if (errno == EAGAIN) ::poll(nullptr, 0, 5);
-  }
-  return Connection(std::move(fd));
+  } while (!deadline.over());
+  return fail(explain_connect(path, ETIMEDOUT));
 }
 
 /// Keeps the descriptors of one received message, as far as there is room, and closes the others.

@@ -32,12 +32,6 @@ class Turns {
     return false;
   }
 
-  /// Calls visit(uid) for each user with an item.
-  template <class Visit>
-  void each_user(Visit visit) const {
-    for (const auto& [uid, items] : waiting_) visit(uid);
-  }
-
   void remove(std::uint32_t uid, const Item& item) {
     const auto user = waiting_.find(uid);
     if (user != waiting_.end() && std::erase(user->second, item) > 0 && user->second.empty()) waiting_.erase(user);

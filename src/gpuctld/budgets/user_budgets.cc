@@ -10,6 +10,7 @@ UserBudgets::UserBudgets(std::uint32_t own_uid, Budget user, Budget all)
 
 bool UserBudgets::connect(std::uint32_t uid, std::uint64_t now_ns) {
   if (exempt(uid)) return true;
+  if (all_.connects.burst > 0) together_.connects.charge(1, now_ns);
   Account& account = of(uid);
   const auto owed = account.calls.wait(now_ns);
   if (owed.count() == 0) together_.calls.charge(1, now_ns);

@@ -26,6 +26,7 @@ struct Budget {
   /// Seconds too. Of a user: who has taken no more waits for nobody else's debts. Of all: what such users take together
   /// while there are debts; beyond it they wait as all do.
   TokenBucket::Rate kept_time{};
+  TokenBucket::Rate connects{};  ///< taken from the socket's queue, refused or not; of all
 };
 
 inline constexpr std::size_t kMiB = 1u << 20;
@@ -36,16 +37,17 @@ inline constexpr Budget kBudgetOfUser{.connections = 512,
                                       .calls = {1000, 4000},
                                       .bytes = {8.0 * kMiB, 32.0 * kMiB},
                                       .log_lines = {1, 100},
-                                      .time = {0.25, 0.1},
-                                      .kept_time = {0.01, 0.02}};
-/// About half of what the daemon can do on a slow machine.
+                                      .time = {0.05, 0.5},
+                                      .kept_time = {0.005, 0.02}};
+/// A connection that is refused takes some 20 us.
 inline constexpr Budget kBudgetOfAll{.connections = 4032,
                                      .buffered = 24 * kMiB,
                                      .calls = {4000, 16'000},
                                      .bytes = {32.0 * kMiB, 128.0 * kMiB},
                                      .log_lines = {5, 500},
-                                     .time = {0.5, 0.2},
-                                     .kept_time = {0.25, 0.1}};
+                                     .time = {0.1, 0.5},
+                                     .kept_time = {0.05, 0.1},
+                                     .connects = {5000, 1000}};
 /// Programs of one user that may be attached at a time.
 inline constexpr std::size_t kMaxClientsOfUser = 256;
 /// Bytes of kernels' texts that the daemon keeps of all programs of one user, and of all users but root.
@@ -66,6 +68,8 @@ class UserBudgets {
   /// kMostOwedForConnecting.
   bool connect(std::uint32_t uid, std::uint64_t now_ns);
   void disconnect(std::uint32_t uid);
+  /// Whose connection is next is not known until it is taken. So all wait where users connect too often.
+  std::chrono::nanoseconds wait_to_connect(std::uint64_t now_ns) const { return together_.connects.wait(now_ns); }
   /// Where all connections are taken: the user who has the most, if they are so many more than those of `uid` that one
   /// is to be closed for it.
   std::optional<std::uint32_t> gives_up_connection_for(std::uint32_t uid) const;
@@ -96,14 +100,15 @@ class UserBudgets {
           bytes(budget.bytes),
           log_lines(budget.log_lines),
           time(budget.time),
-          kept_time(budget.kept_time) {}
+          kept_time(budget.kept_time),
+          connects(budget.connects) {}
 
     std::chrono::nanoseconds wait(std::uint64_t now_ns) const {
       return std::max({calls.wait(now_ns), bytes.wait(now_ns), time.wait(now_ns)});
     }
 
     std::size_t connections = 0, buffered = 0;
-    TokenBucket calls, bytes, log_lines, time, kept_time;
+    TokenBucket calls, bytes, log_lines, time, kept_time, connects;
     std::uint64_t lines_left_out = 0;
   };
   bool asks_seldom(std::uint32_t uid, std::uint64_t now_ns) const;

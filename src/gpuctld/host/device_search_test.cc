@@ -24,6 +24,7 @@ TEST(DeviceSearch, GoesOnUntilThereIsAGpu) {
       [&](const std::string& why) {
         reasons.push_back(why);
         if (reasons.size() == 4) std::ofstream(flag) << "";
+        if (reasons.size() == 40) context.stop();
       });
   context.run();
   EXPECT_EQ(found, 3u);

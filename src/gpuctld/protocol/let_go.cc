@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "gpuctld/clock.h"
+
 namespace gpuctl::daemon {
 
 /// Connections that the daemon's thread closes in one turn.
@@ -43,6 +45,7 @@ static bool drain(int socket) {
 /// What one thread keeps.
 struct LetGo::Batch {
   std::vector<Connection> connections;
+  std::chrono::nanoseconds took{};  ///< by the thread, for each connection
   std::binary_semaphore kept{0};    ///< the thread has a table of its own, and has said so
   std::binary_semaphore closed{0};  ///< by the daemon's thread
 
@@ -68,8 +71,7 @@ struct LetGo::Batch {
   }
 };
 
-LetGo::LetGo(boost::asio::io_context& context, std::function<void(std::uint32_t uid)> closed)
-    : context_(context), closed_(std::move(closed)) {}
+LetGo::LetGo(boost::asio::io_context& context, Closed closed) : context_(context), closed_(std::move(closed)) {}
 
 LetGo::~LetGo() {
   for (Connection& connection : waiting_) connection.socket.release();  // the process's end closes them
@@ -82,7 +84,7 @@ void LetGo::close(ipc::UniqueFd socket, std::uint32_t uid) {
   ::shutdown(socket.get(), SHUT_RDWR);  // nothing more arrives
   if (!drain(socket.get())) {
     socket.reset();
-    return closed_(uid);
+    return closed_(uid, {});
   }
   waiting_.push_back({std::move(socket), uid});
   begin();
@@ -98,7 +100,7 @@ void LetGo::begin() {
     const auto batch = kept.lock();
     if (!batch || batch->connections.empty()) return;  // ~LetGo() was first
     batch_.reset();
-    for (const std::uint32_t uid : batch->close()) closed_(uid);
+    for (const std::uint32_t uid : batch->close()) closed_(uid, batch->took);
     begin();
   };
   // Signals are for the daemon's thread: what asio's handler writes to is closed in the other.
@@ -111,6 +113,7 @@ void LetGo::begin() {
         batch->keep_these_alone();
       else  // a container may forbid it; then this thread waits
         for (Connection& connection : batch->connections) connection.socket.reset();
+      batch->took = std::chrono::nanoseconds(now_ns(CLOCK_THREAD_CPUTIME_ID) / batch->connections.size());
       boost::asio::post(context, close_here);
       batch->kept.release();
       batch->closed.acquire();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,8 +25,10 @@ ssize_t receive(int socket, std::span<char> buffer, bool& passed);
 /// Everything is called on the thread that runs the io_context, which outlives this object.
 class LetGo {
  public:
-  /// `closed(uid)` is called once for each connection, when it is closed here; not after the object is gone.
-  LetGo(boost::asio::io_context& context, std::function<void(std::uint32_t uid)> closed);
+  /// Called once for each connection, when it is closed here; not after the object is gone. `took`: of the processor,
+  /// beside what the daemon's thread did.
+  using Closed = std::function<void(std::uint32_t uid, std::chrono::nanoseconds took)>;
+  LetGo(boost::asio::io_context& context, Closed closed);
   ~LetGo();
   LetGo(const LetGo&) = delete;
   LetGo& operator=(const LetGo&) = delete;
@@ -42,7 +45,7 @@ class LetGo {
   void begin();
 
   boost::asio::io_context& context_;
-  std::function<void(std::uint32_t)> closed_;
+  Closed closed_;
   std::vector<Connection> waiting_;
   std::shared_ptr<Batch> batch_;  ///< under way
 };

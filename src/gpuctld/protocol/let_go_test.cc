@@ -70,7 +70,10 @@ std::size_t open_descriptors() {
 TEST(LetGo, WhatWasPassedIsClosedWithoutWaiting) {
   boost::asio::io_context context(1);
   std::vector<std::uint32_t> closed;
-  LetGo let_go(context, [&](std::uint32_t uid) { closed.push_back(uid); });
+  LetGo let_go(context, [&](std::uint32_t uid, std::chrono::nanoseconds took) {
+    closed.push_back(uid);
+    EXPECT_GT(took.count(), 0) << "its user is charged with what the thread did";
+  });
   const std::size_t before = open_descriptors();
   std::vector<ipc::UniqueFd> others;
   {
@@ -94,7 +97,7 @@ TEST(LetGo, OfManyAFewAreClosedInATurn) {
   constexpr std::size_t kMany = 100;
   boost::asio::io_context context(1);
   std::size_t closed = 0;
-  LetGo let_go(context, [&](std::uint32_t) { ++closed; });
+  LetGo let_go(context, [&](auto, auto) { ++closed; });
   std::vector<ipc::UniqueFd> others;
   for (std::size_t i = 0; i < kMany; ++i) {
     auto [mine, theirs] = connection();
@@ -114,7 +117,7 @@ TEST(LetGo, OfManyAFewAreClosedInATurn) {
 TEST(LetGo, WhereNothingWasPassedItIsClosedAtOnce) {
   boost::asio::io_context context(1);
   int closed = 0;
-  LetGo let_go(context, [&](std::uint32_t) { ++closed; });
+  LetGo let_go(context, [&](auto, auto) { ++closed; });
   for (const std::size_t unread : {0, 1, 100'000}) {
     auto [mine, theirs] = connection();
     EXPECT_EQ(::send(theirs.get(), std::string(unread, 'x').data(), unread, 0), static_cast<ssize_t>(unread));
@@ -129,7 +132,7 @@ TEST(LetGo, WhatWasPassedBehindOrOutOfBandIsClosedWithoutWaiting) {
   for (const int flags : {0, static_cast<int>(MSG_OOB)}) {
     boost::asio::io_context context(1);
     int closed = 0;
-    LetGo let_go(context, [&](std::uint32_t) { ++closed; });
+    LetGo let_go(context, [&](auto, auto) { ++closed; });
     Lingers passed;
     auto [mine, theirs] = connection();
     EXPECT_EQ(::send(theirs.get(), std::string(50'000, 'x').data(), 50'000, 0), 50'000);
@@ -147,7 +150,7 @@ TEST(LetGo, ItMayGoBeforeItsConnections) {
   auto [mine, theirs] = connection();
   passed.pass_along(theirs.get());
   {
-    LetGo let_go(context, [](std::uint32_t) { FAIL() << "nobody is told any more"; });
+    LetGo let_go(context, [](auto, auto) { FAIL() << "nobody is told any more"; });
     let_go.close(std::move(mine), 7);
   }
   context.poll();

@@ -21,6 +21,10 @@ namespace {
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 /// Connections taken, or looked at, in one turn of the loop. To take one, or to close one, costs up to 0.2 ms.
 constexpr int kTakenAtOnce = 16;
+/// So many wait in the socket's queue, where root's may be the last; further ones wait within connect(2).
+constexpr int kQueue = 64;
+/// So long nobody is looked at who is in debt, if there is nobody else.
+constexpr std::chrono::milliseconds kRest{5};
 /// How late a peer that keeps the daemon waiting is found out.
 constexpr std::chrono::seconds kCheckPatience{5};
 }  // namespace
@@ -32,9 +36,15 @@ VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudget
       patience_(context),
       rest_(context),
       budgets_(budgets),
-      let_go_(context, [this](std::uint32_t uid) { budgets_.disconnect(uid); }),
-      refused_(context, [](std::uint32_t) {}),
+      let_go_(context,
+              [this](std::uint32_t uid, std::chrono::nanoseconds took) {
+                budgets_.disconnect(uid);
+                budgets_.worked(uid, took, now_ns());
+              }),
+      refused_(context,
+               [this](std::uint32_t uid, std::chrono::nanoseconds took) { budgets_.worked(uid, took, now_ns()); }),
       handler_(std::move(handler)) {
+  ::listen(listener, kQueue);  // whoever made it may have asked for more
   accept();
   watch_patience();
 }
@@ -82,11 +92,20 @@ void VarlinkServer::accept() {
   acceptor_.async_wait(asio::local::stream_protocol::acceptor::wait_read, [this](error_code error) {
     if (error == asio::error::operation_aborted || stopped_) return;
     accepting_ = false;
-    if (!error && accept_some()) return accept();
-    retry_.expires_after(kAcceptAgain);
-    retry_.async_wait([this](error_code cancelled) {
-      if (!cancelled) accept();
-    });
+    if (error || !accept_some()) return accept_after(kAcceptAgain);
+    const auto wait = budgets_.wait_to_connect(now_ns());
+    if (wait.count() == 0) return accept();
+    accepting_ = true;
+    accept_after(wait);
+  });
+}
+
+void VarlinkServer::accept_after(std::chrono::nanoseconds wait) {
+  retry_.expires_after(wait);
+  retry_.async_wait([this](error_code cancelled) {
+    if (cancelled) return;
+    accepting_ = false;
+    accept();
   });
 }
 
@@ -141,33 +160,35 @@ bool VarlinkServer::make_room_for(std::uint32_t uid) {
 }
 
 void VarlinkServer::take_turn(const std::shared_ptr<Session>& session) {
-  if (budgets_.exempt(session->peer().uid)) return asio::post(context_, [session] { session->turn(); });
-  turns_.add(session->peer().uid, session);
-  serve_later({});
+  const std::uint32_t uid = session->peer().uid;
+  if (budgets_.exempt(uid)) return asio::post(context_, [session] { session->turn(); });
+  turns_.add(uid, session);
+  serve(budgets_.wait(uid, now_ns()).count() > 0);
 }
 
 void VarlinkServer::serve_next() {
   std::shared_ptr<Session> session;
   const std::uint64_t now = now_ns();
   const auto may = [&](std::uint32_t uid) { return budgets_.wait(uid, now).count() == 0; };
-  if (turns_.next(may, session)) session->turn();
-  if (turns_.empty()) return;
-  auto shortest = std::chrono::nanoseconds::max();
-  turns_.each_user([&](std::uint32_t uid) { shortest = std::min(shortest, budgets_.wait(uid, now)); });
-  serve_later(shortest);
+  const bool rests = !turns_.next(may, session);
+  if (!rests) session->turn();
+  if (!turns_.empty()) serve(rests);
 }
 
-/// Another user may be within the budget earlier than those who wait already.
-void VarlinkServer::serve_later(std::chrono::nanoseconds wait) {
-  if (serving_ || stopped_) return;
-  if (wait.count() > 0) {
-    rest_.expires_after(wait);
+/// The next turn: after what else is ready or, where all who wait are in debt, after a while. To wait for a moment
+/// costs more than what is done after it.
+void VarlinkServer::serve(bool rests) {
+  bool& on_its_way = rests ? resting_ : serving_;
+  if (on_its_way || serving_ || stopped_) return;
+  on_its_way = true;
+  if (rests) {
+    rest_.expires_after(kRest);
     rest_.async_wait([this](error_code error) {
-      if (!error) serve_later({});
+      resting_ = false;
+      if (!error) serve(false);
     });
     return;
   }
-  serving_ = true;
   asio::post(context_, [this] {
     serving_ = false;
     if (!stopped_) serve_next();

@@ -54,11 +54,12 @@ class VarlinkServer {
  private:
   friend class Session;
   void accept();
+  void accept_after(std::chrono::nanoseconds wait);
   bool accept_some();
   std::shared_ptr<Session> admit(ipc::UniqueFd fd, bool& lacks_room);
   void take_turn(const std::shared_ptr<Session>& session);
   void serve_next();
-  void serve_later(std::chrono::nanoseconds wait);
+  void serve(bool rests);
   void watch_patience();
   void check_some(std::uint64_t now_ns);
   bool make_room_for(std::uint32_t uid);
@@ -67,7 +68,7 @@ class VarlinkServer {
   boost::asio::io_context& context_;
   boost::asio::local::stream_protocol::acceptor acceptor_;
   boost::asio::steady_timer retry_, patience_;
-  boost::asio::steady_timer rest_;  ///< until the first of the users who wait is within the budget
+  boost::asio::steady_timer rest_;
   UserBudgets& budgets_;
   LetGo let_go_;
   LetGo refused_;  ///< connections that nobody counts
@@ -77,7 +78,7 @@ class VarlinkServer {
   Turns<std::shared_ptr<Session>> turns_;
   std::array<char, 16384> read_buffer_;  ///< of all sessions, because thousands may wait for bytes
   bool accepting_ = false, stopped_ = false;
-  bool serving_ = false;  ///< serve_next() is on its way
+  bool serving_ = false, resting_ = false;  ///< serve_next() is on its way, soon or after a rest
 };
 
 }  // namespace gpuctl::daemon
