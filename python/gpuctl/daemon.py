@@ -152,6 +152,7 @@ SETTINGS = (
     "priority",
     "isolation",
     "memory_max",
+    "memory_high",
     "latency",
     "policy",
     "frozen",

@@ -105,6 +105,11 @@ def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
         "Memory of each GPU at most; absent: no limit",
         ((one.path, most(one, "memory_max")) for one in slices),
     )
+    yield setting(
+        "memory_high_bytes",
+        "Memory of each GPU above which allocations wait; absent: none do",
+        ((one.path, most(one, "memory_high")) for one in slices),
+    )
 
 
 def _of_sight(now: Snapshot) -> Metric:
@@ -132,6 +137,12 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
         "Programs in it and below it that have ended",
         ["slice"],
         [([one.path], one.ended) for one in slices],
+    )
+    help = "Allocations that its memory_high let wait"
+    yield _counter("gpuctl_slice_memory_waits", help, ["slice"], [([one.path], one.memory_waits) for one in slices])
+    help = "Allocations that its memory_max refused"
+    yield _counter(
+        "gpuctl_slice_memory_refusals", help, ["slice"], [([one.path], one.memory_refusals) for one in slices]
     )
     for of, name, help in (
         ("some", "waiting", "Time in which a program in it or below it wanted more SMs than it had"),

@@ -61,6 +61,7 @@ class SliceOnGpu:
     max: int | None = None
     memory_max: int | None = None
     seen: bool | None = None
+    memory_high: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Slice:
     isolation: str = "auto"
     memory_max: int | None = None
     memory_max_per_gpu: str = "none"
+    memory_high: int | None = None
+    memory_high_per_gpu: str = "none"
     latency: str = "none"
     policy: str = ""
     frozen: str = "no"
@@ -93,6 +96,8 @@ class Slice:
     ended: int = 0
     ended_launches: int = 0
     ended_evictions: int = 0
+    memory_waits: int = 0
+    memory_refusals: int = 0
     latencies: list[Latency] = field(default_factory=list)
     pressure: list[Pressure] = field(default_factory=list)
     effective_reserve: int | None = None
@@ -101,6 +106,7 @@ class Slice:
     effective_priority: int | None = None
     effective_isolation: str | None = None
     effective_memory_max: int | None = None
+    effective_memory_high: int | None = None
     effective_frozen: str | None = None
     latency_now: str | None = None
     isolation_now: str | None = None

@@ -60,6 +60,11 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
         .help = "Device memory of each GPU for all its programs together, such as 16G", \
         .per_gpu = &SliceSettings::memory_max_per_gpu) \
   TEXT(memory_max_per_gpu, "none", .kind = SettingKind::bytes_per_gpu, .on_root = true) \
+  LIMIT(memory_high, memory_high_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, \
+        .on_root = true, .option = "memory-high", .argument = "SIZE|none", \
+        .help = "Above it each allocation waits, the longer the further above, 100 ms at most", \
+        .per_gpu = &SliceSettings::memory_high_per_gpu) \
+  TEXT(memory_high_per_gpu, "none", .kind = SettingKind::bytes_per_gpu, .on_root = true) \
   TEXT(latency, "none", .kind = SettingKind::latency, \
        .option = "latency", .argument = "TIME|MULTIPLE|none", \
        .help = "99 of 100 bursts are to take at most this, such as 5ms, or 2x of what they take alone; others yield") \

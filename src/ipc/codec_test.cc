@@ -14,10 +14,10 @@ Snapshot sample() {
   Snapshot s;
   s.time_ns = 123456789;
   s.devices = {{0, "Software GPU", "SOFT-0", "software", 8, 1 << 30, "software"}};
-  s.slices = {{"/",    0,       "none", "strict", 100, {},     "none", 100, 0, "shared", {}, "none",
-               "none", "share", "no",   0,        0,   "none", "all",  8,   9, 1,        0},
-              {"ls", 8,     "1:4", "lend", 70,   40,     "25%", 50, -2, "isolated", 1 << 20, "0:1G",
-               "2x", "hpf", "yes", 1000,   1001, "none", "all", 4,  5,  1,          3}};
+  s.slices = {{"/",    0,      "none",  "strict", 100, {}, "none", 100,   0, "shared", {}, "none", {},
+               "none", "none", "share", "no",     0,   0,  "none", "all", 8, 9,        1,  0},
+              {"ls",   8,    "1:4", "lend", 70,   40,   "25%",  50,    -2, "isolated", 1 << 20, "0:1G", {},
+               "none", "2x", "hpf", "yes",  1000, 1001, "none", "all", 4,  5,          1,       3}};
   s.slices[1].on_gpus = {{0, 8, 33, {}}, {1, 4, {}, 1 << 30}};
   s.clients = {
       {42, 1000, "./server --port 1", "ls", "running", {{0,         4,    5,     3,         2,     1000, 20000,

@@ -175,17 +175,18 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   const Parsed& i = gpuctl_interface();
   Slice slice;
   slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
-      slice.effective_memory_max = 1;
+      slice.effective_memory_max = slice.effective_memory_high = slice.memory_high = 1;
   slice.effective_reserve_mode = "lend";
   slice.effective_isolation = "isolated";
   slice.effective_frozen = "yes";
   slice.latency_now = slice.isolation_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(to_json(SliceSettings{1, "1:4", "strict", 100,  1,       true,  "25%", 1, 1,        "isolated",
-                                           1, true,  "0:1G",   "2x", "share", "yes", 1,     1, "user:1", "all"}),
-                     i.types.at("SliceSettings"), "SliceSettings");
-  expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1, .seen = true}), i.types.at("SliceOnGpu"),
-                     "SliceOnGpu");
+  expect_same_fields(
+      to_json(SliceSettings{1,      "1:4", "strict", 100,    1,    true,    "25%", 1, 1, "isolated", 1,    true,
+                            "0:1G", 1,     true,     "0:1G", "2x", "share", "yes", 1, 1, "user:1",   "all"}),
+      i.types.at("SliceSettings"), "SliceSettings");
+  expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1, .seen = true, .memory_high = 1}),
+                     i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
   usage.latency_us_log2 = usage.evict_us_log2 = {1};

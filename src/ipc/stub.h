@@ -53,6 +53,8 @@ struct alignas(64) Grant {
 /// Grant::flags.
 /// The client must ask before it holds more memory (HoldMemory).
 inline constexpr std::uint32_t kMemoryLimited = 1;
+/// As Grant::memory_max: it asks because its allocations may have to wait, and is refused none.
+inline constexpr std::uint64_t kNoMemoryMax = ~std::uint64_t{0};
 /// No other client is on this GPU, and the client's slice may have all of it.
 inline constexpr std::uint32_t kAlone = 2;
 /// The client must wake the daemon when work begins, because SMs of its slice may be lent.

@@ -42,6 +42,7 @@ struct SliceOnGpu {
   std::optional<std::int64_t> max;         ///< absent: nothing limits it
   std::optional<std::int64_t> memory_max;  ///< bytes; absent: nothing limits it
   std::optional<bool> seen = {};           ///< whether programs that start in it see the device; absent: they do
+  std::optional<std::int64_t> memory_high = {};
 };
 
 /// All settings are present; a limit that is absent is lifted.
@@ -61,6 +62,8 @@ struct Slice {
   std::int64_t ended = 0;   ///< programs in it and below it that have ended since the daemon started
   std::int64_t ended_launches = 0;
   std::int64_t ended_evictions = 0;
+  std::int64_t memory_waits = 0;     ///< allocations that its memory_high let wait, since the daemon started
+  std::int64_t memory_refusals = 0;  ///< those that its memory_max refused
   std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   std::vector<Pressure> pressure;  ///< empty: nothing in it or below it has waited since the daemon started
   /// What is in force where slices above bound it; absent: what is set.
@@ -70,6 +73,7 @@ struct Slice {
   std::optional<std::int64_t> effective_priority;
   std::optional<std::string> effective_isolation;
   std::optional<std::int64_t> effective_memory_max;
+  std::optional<std::int64_t> effective_memory_high;
   std::optional<std::string> effective_frozen;
   std::optional<std::string> latency_now;    ///< what is done for its latency and what came of it, for people
   std::optional<std::string> isolation_now;  ///< what isolation "auto" is and why, for people

@@ -85,6 +85,8 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   }
   if (change.memory_max) result.memory_max = static_cast<std::uint64_t>(*change.memory_max);
   if (change.memory_unlimited) result.memory_max.reset();
+  if (change.memory_high) result.memory_high = static_cast<std::uint64_t>(*change.memory_high);
+  if (change.memory_high_unlimited) result.memory_high.reset();
   if (change.latency) result.latency = *change.latency;
   if (change.policy) {
     const Policy* dividing = dividing_policy(*change.policy);
@@ -98,6 +100,8 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
       changed(slice.max_per_gpu, change.max_per_gpu, change.max || change.max_unlimited, AmountOf::sms);
   result.memory_max_per_gpu = changed(slice.memory_max_per_gpu, change.memory_max_per_gpu,
                                       change.memory_max || change.memory_unlimited, AmountOf::bytes);
+  result.memory_high_per_gpu = changed(slice.memory_high_per_gpu, change.memory_high_per_gpu,
+                                       change.memory_high || change.memory_high_unlimited, AmountOf::bytes);
   if (change.owner_uid) result.owner_uid = static_cast<std::uint32_t>(*change.owner_uid);
   if (change.owner_gid) result.owner_gid = static_cast<std::uint32_t>(*change.owner_gid);  // -1 becomes kNobody
 

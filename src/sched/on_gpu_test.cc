@@ -23,8 +23,11 @@ Slice slice_on(const SliceTree& tree, std::string_view path, const GpuSize& gpu)
 
 TEST(OnGpu, PartsAreOfEachGpu) {
   SliceTree tree = two_gpus();
-  ASSERT_TRUE(
-      tree.create("ls", {.reserve_per_gpu = "25%", .max_per_gpu = "50%", .memory_max_per_gpu = "25%"}, kOwnerOfAll));
+  ASSERT_TRUE(tree.create(
+      "ls", {.reserve_per_gpu = "25%", .max_per_gpu = "50%", .memory_max_per_gpu = "25%", .memory_high_per_gpu = "20%"},
+      kOwnerOfAll));
+  EXPECT_EQ(slice_on(tree, "ls", kSmall).memory_high, 8'000u);
+  EXPECT_EQ(tree.effective().back().memory_high, 16'000u);
   EXPECT_EQ(slice_on(tree, "ls", kLarge).reserve, CapSM{33});
   EXPECT_EQ(slice_on(tree, "ls", kSmall).reserve, CapSM{19});
   EXPECT_EQ(slice_on(tree, "ls", kLarge).max, CapSM{66});

@@ -61,6 +61,8 @@ struct Slice {
   bool isolated_by_auto = true;             ///< SliceTree::isolate() says so, not the setting
   std::optional<std::uint64_t> memory_max;  ///< bytes, of all its programs together
   PerGpu memory_max_per_gpu;
+  std::optional<std::uint64_t> memory_high;  ///< bytes: above it allocations wait
+  PerGpu memory_high_per_gpu;
   std::string latency{slice_setting("latency").text_default};  ///< base/latency_text.h
   const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree
   std::string job_policy;          ///< a policy for jobs, with its options; "": none, `policy` alone divides

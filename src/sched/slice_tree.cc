@@ -240,6 +240,7 @@ std::vector<Effective> SliceTree::effective() const {
       most[n].max = std::max(most[n].max, there[n].max);
       most[n].seen |= there[n].seen;
       most[n].memory_max = greater_limit(most[n].memory_max, there[n].memory_max);
+      most[n].memory_high = greater_limit(most[n].memory_high, there[n].memory_high);
     }
   }
   return most;

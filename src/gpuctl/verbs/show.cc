@@ -45,6 +45,12 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   if (s.isolation_now) line("", printable(*s.isolation_now));
   line("memory max", amount(s.memory_max ? size_text(*s.memory_max) : "none", "none", s.memory_max_per_gpu,
                             s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none"));
+  if (s.memory_high || s.memory_high_per_gpu != kSameOnEach)
+    line("memory high", amount(s.memory_high ? size_text(*s.memory_high) : "none", "none", s.memory_high_per_gpu,
+                               s.memory_high ? format_bytes(*s.memory_high) + " of each GPU" : "none"));
+  if (s.memory_waits + s.memory_refusals > 0)
+    line("allocations", plural(s.memory_waits, "wait") + " by memory high, " + plural(s.memory_refusals, "refusal") +
+                            " by memory max");
   line("target", s.latency == "none" ? "none" : "99 of 100 bursts within " + printable(s.latency));
   if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));

@@ -95,6 +95,9 @@ std::string bounds_text(const ipc::Slice& slice) {
   if (slice.effective_memory_max)
     add("memory max", format_bytes(*slice.effective_memory_max),
         slice.memory_max ? format_bytes(*slice.memory_max) : "none");
+  if (slice.effective_memory_high)
+    add("memory high", format_bytes(*slice.effective_memory_high),
+        slice.memory_high ? format_bytes(*slice.memory_high) : "none");
   return text;
 }
 
@@ -122,7 +125,8 @@ std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
                         ? "GPU " + std::to_string(on.device) + ": its programs do not see it"
                         : "GPU " + std::to_string(on.device) + ": reserve " + std::to_string(on.reserve) + ", max " +
                               (on.max ? std::to_string(*on.max) : "none") + ", memory max " +
-                              (on.memory_max ? format_bytes(*on.memory_max) : "none"));
+                              (on.memory_max ? format_bytes(*on.memory_max) : "none") +
+                              (on.memory_high ? ", memory high " + format_bytes(*on.memory_high) : ""));
   return lines;
 }
 

@@ -8,16 +8,16 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::vector<ipc::Slice> slices() {
-  return {{"batch/train", 4,      "none",  "lend", 100,        40,         "none", 50,    0,  "shared", {},
+  return {{"batch/train", 4,      "none",  "lend", 100,        40,         "none", 50,    0,  "shared", {}, "none", {},
            "none",        "none", "share", "no",   4000000000, 4000000001, "none", "all", 36, 40,       1},
-          {"ls",   8,      "none",  "active", 100, {}, "none", 100,   10, "shared", {},
-           "none", "none", "share", "no",     0,   -1, "none", "all", 8,  8,        1},
-          {"batch-2", 0,      "none",  "strict", 100, {}, "none", 100,   0, "shared", {},
-           "none",    "none", "share", "no",     0,   -1, "none", "all", 0, 0,        0},
-          {"/",    0,      "none",  "strict", 100, {}, "none", 100,   0,   "shared", {},
-           "none", "none", "share", "no",     0,   -1, "none", "all", 132, 140,      0},
-          {"batch", 0,      "none",  "strict", 100, 100, "none", 50,    0,  "shared", 1 << 30,
-           "none",  "none", "share", "no",     0,   -1,  "none", "all", 36, 40,       0}};
+          {"ls", 8,      "none", "active", 100,  {}, "none", 100,    10,    "shared", {}, "none",
+           {},   "none", "none", "share",  "no", 0,  -1,     "none", "all", 8,        8,  1},
+          {"batch-2", 0,      "none", "strict", 100,  {}, "none", 100,    0,     "shared", {}, "none",
+           {},        "none", "none", "share",  "no", 0,  -1,     "none", "all", 0,        0,  0},
+          {"/", 0,      "none", "strict", 100,  {}, "none", 100,    0,     "shared", {},  "none",
+           {},  "none", "none", "share",  "no", 0,  -1,     "none", "all", 132,      140, 0},
+          {"batch", 0,      "none", "strict", 100,  100, "none", 50,     0,     "shared", 1 << 30, "none",
+           {},      "none", "none", "share",  "no", 0,   -1,     "none", "all", 36,       40,      0}};
 }
 
 TEST(SliceRows, TreeOrderAndIndentation) {

@@ -226,7 +226,7 @@ void Client::go_by(const DaemonOptions& options) {
 }
 
 std::uint32_t Terms::flags() const {
-  return ipc::pack_band(band) | ipc::pack_mode(mode) | (memory_max ? ipc::kMemoryLimited : 0) |
+  return ipc::pack_band(band) | ipc::pack_mode(mode) | (memory_max || memory_high ? ipc::kMemoryLimited : 0) |
          (alone ? ipc::kAlone : 0) | (reports_work ? ipc::kReportWork : 0) | (settled ? ipc::kSettled : 0) |
          (held ? ipc::kHeld : 0);
 }
@@ -244,7 +244,7 @@ void Client::write_terms(std::size_t index, const Terms& terms) {
   ipc::store(grant.jobs, terms.jobs);
   ipc::store(grant.reserve, terms.reserve);
   ipc::store(grant.first, terms.first);
-  ipc::store(grant.memory_max, terms.memory_max.value_or(0));
+  ipc::store(grant.memory_max, terms.memory_max.value_or(terms.memory_high ? ipc::kNoMemoryMax : 0));
   ipc::store(stub_->guaranteed_sms[index], terms.guaranteed);
   ipc::store(grant.flags, terms.flags());
 }

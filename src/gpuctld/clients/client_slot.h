@@ -43,6 +43,7 @@ struct Terms {
   ipc::PriorityBand band;
   std::uint32_t time_slice_us = 0;
   std::optional<std::uint64_t> memory_max;  ///< bytes; none: nothing limits it
+  bool memory_high = false;                 ///< its allocations may have to wait, so it asks
   std::uint32_t jobs = ipc::kNoJobs;
   std::uint32_t reserve = 0;
   std::uint32_t first = 0;

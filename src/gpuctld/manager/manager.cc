@@ -177,6 +177,7 @@ void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::op
   ends_.faults().keep(exists);
   ends_.ended().keep(exists);
   kept_.keep_moved(exists);
+  std::erase_if(memory_counts_, [&](const auto& entry) { return !exists(entry.first); });
   arm_tick();
   kept_.save_slices();
   tell_changes(before, by);

@@ -196,7 +196,11 @@ class Manager {
   boost::asio::steady_timer keeping_;  ///< until what was used is written
   bool keeps_ = false;                 ///< keeping_ runs
   std::uint64_t looked_around_ns_ = 0;
-  bool mps_there_ = false;          ///< as last seen
+  bool mps_there_ = false;  ///< as last seen
+  struct MemoryCounts {
+    std::int64_t waits = 0, refusals = 0;
+  };
+  std::map<std::string, MemoryCounts, std::less<>> memory_counts_;  ///< by the slice whose limit it was
   std::vector<GpuUser> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
   GpuUserWatch unmanaged_watch_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device

@@ -468,8 +468,13 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   const Scheduler::MemoryAnswer answer =
       scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes), now_ns());
-  if (!answer.granted) tell_memory(*member, static_cast<std::size_t>(device), bytes, answer);
+  if (!answer.decided_by.empty()) {
+    MemoryCounts& counts = memory_counts_[answer.decided_by];
+    ++(answer.granted ? counts.waits : counts.refusals);
+    tell_memory(*member, static_cast<std::size_t>(device), bytes, answer);
+  }
   boost::json::object parameters{{"granted", answer.granted}};
+  if (answer.wait.count() > 0) parameters["wait_us"] = answer.wait.count();
   if (answer.total) parameters["total"] = static_cast<std::int64_t>(*answer.total);
   if (answer.free) parameters["free"] = static_cast<std::int64_t>(*answer.free);
   return success(std::move(parameters));

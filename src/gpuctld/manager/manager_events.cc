@@ -114,11 +114,20 @@ void Manager::tell_refused(Session& session, const ipc::Call& call, const ipc::R
 void Manager::tell_memory(Attached::Member& member, std::size_t slot, std::int64_t bytes,
                           const Scheduler::MemoryAnswer& answer) {
   const std::uint64_t now = now_ns();
-  if (member.memory_told_ns != 0 && now < member.memory_told_ns + kTellMemoryEveryNs) return;
-  member.memory_told_ns = now;
+  std::uint64_t& told_ns = answer.granted ? member.wait_told_ns : member.memory_told_ns;
+  if (told_ns != 0 && now < told_ns + kTellMemoryEveryNs) return;
+  told_ns = now;
   const int device = member.client.slots()[slot].device;
   const std::string gpu =
       device < 0 ? "" : " of GPU " + std::to_string(scheduler_.devices()[static_cast<std::size_t>(device)].index);
+  if (answer.granted) {
+    ipc::Event waits =
+        event_of("memory", member.client,
+                 "it waits " + std::to_string(answer.wait.count()) + " us with " + std::to_string(bytes) + " bytes" +
+                     gpu + ": slice " + answer.decided_by + " is above its memory_high");
+    const std::string line = who_in_slice(waits) + " allocates slowly: " + waits.text;
+    return happened(std::move(waits), line);
+  }
   ipc::Event event = event_of("memory", member.client,
                               "it asked to hold " + std::to_string(bytes) + " bytes" + gpu + "; it may have " +
                                   std::to_string(answer.free.value_or(0)) + " more, by a limit of " +

@@ -120,6 +120,28 @@ TEST_F(EventsTest, AProgramThatALimitRefusesMemoryIsToldOnce) {
   EXPECT_EQ(words(seen)[2], "memory small") << "how much it asks for is for who may look into it";
 }
 
+TEST_F(EventsTest, AProgramWhoseAllocationsWaitIsToldOnceAndAllAreCounted) {
+  create("high", {{"memory_high", 1000}, {"memory_max", 5000}});
+  create("high/below", json::object());
+  auto greedy = program("high/below", "greedy");
+  const auto hold = [&](int bytes) { return call(greedy, "HoldMemory", {{"device", 0}, {"bytes", bytes}}).parameters; };
+  EXPECT_FALSE(hold(1000).contains("wait_us"));
+  EXPECT_EQ(hold(1125).at("wait_us"), 25'000);
+  EXPECT_EQ(hold(2000).at("wait_us"), 100'000);
+  EXPECT_EQ(hold(2000), hold(2000)) << "nothing more is held";
+  EXPECT_FALSE(hold(2000).contains("wait_us"));
+  EXPECT_EQ(hold(6000).at("granted"), false);
+  const auto events = words(all());
+  ASSERT_EQ(events.size(), 5u) << "one of each kind";
+  EXPECT_EQ(events[3],
+            "memory high/below: it waits 25000 us with 1125 bytes of GPU 0: slice high is above its memory_high");
+  const auto counts = slice("high");
+  EXPECT_EQ(counts.at("memory_waits"), 2);
+  EXPECT_EQ(counts.at("memory_refusals"), 1);
+  EXPECT_EQ(slice("high/below").at("memory_waits"), 0) << "it is the limit of the slice above";
+  EXPECT_EQ(slice("high/below").at("effective_memory_high"), 1000);
+}
+
 TEST_F(EventsTest, WhoFollowsIsToldAsItHappens) {
   create("before", json::object());
   auto connection = connect();

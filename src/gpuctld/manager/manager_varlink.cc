@@ -313,9 +313,11 @@ std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tre
   const auto& gpus = scheduler_.devices();
   note_of_devices(tree, path, lines);
   if (path == "/") return lines;
-  for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu})
+  for (const PerGpu* amounts :
+       {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu, &slice->memory_high_per_gpu})
     for (const PerGpu::One& one : amounts->list())
-      if (!one.gpu.empty()) note_of_gpu(one, amounts == &slice->memory_max_per_gpu, gpus, lines);
+      if (!one.gpu.empty())
+        note_of_gpu(one, amounts == &slice->memory_max_per_gpu || amounts == &slice->memory_high_per_gpu, gpus, lines);
   const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;
   const std::uint64_t memory = std::ranges::max(gpus, {}, &Gpu::memory_bytes).memory_bytes;
   if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)
@@ -405,6 +407,10 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   described.ended = ended.programs;
   described.ended_launches = ended.launches;
   described.ended_evictions = ended.evictions;
+  if (const auto counts = memory_counts_.find(path); counts != memory_counts_.end()) {
+    described.memory_waits = counts->second.waits;
+    described.memory_refusals = counts->second.refusals;
+  }
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   described.latency_now = scheduler_.latency_now(path);
   described.isolation_now = scheduler_.isolation_now(path);

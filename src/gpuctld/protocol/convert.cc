@@ -40,6 +40,9 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.memory_max = bytes(slice.memory_max);
   settings.memory_unlimited = !settings.memory_max;
   settings.memory_max_per_gpu = slice.memory_max_per_gpu.text(AmountOf::bytes);
+  settings.memory_high = bytes(slice.memory_high);
+  settings.memory_high_unlimited = !settings.memory_high;
+  settings.memory_high_per_gpu = slice.memory_high_per_gpu.text(AmountOf::bytes);
   settings.latency = slice.latency;
   settings.policy = sched::policy_text(slice);
   settings.frozen = sched::frozen_name(slice.frozen);
@@ -67,6 +70,7 @@ ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const
     result.effective_isolation = sched::isolation_name(effective.isolated);
   if (effective.frozen != slice.frozen) result.effective_frozen = sched::frozen_name(effective.frozen);
   if (effective.memory_max != most.memory_max) result.effective_memory_max = bytes(effective.memory_max);
+  if (effective.memory_high != most.memory_high) result.effective_memory_high = bytes(effective.memory_high);
   if (effective.reserve != most.reserve) result.effective_reserve = effective.reserve.count;
   if (most.reserve > sched::CapSM{} && effective.reserve_mode != slice.reserve_mode)
     result.effective_reserve_mode = sched::mode_name(effective.reserve_mode);
@@ -74,7 +78,8 @@ ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const
 }
 
 ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective) {
-  return {device, effective.reserve.count, limit(effective.max), bytes(effective.memory_max), effective.seen};
+  return {device,         effective.reserve.count,     limit(effective.max), bytes(effective.memory_max),
+          effective.seen, bytes(effective.memory_high)};
 }
 
 std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure) {

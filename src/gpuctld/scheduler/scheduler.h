@@ -116,6 +116,8 @@ class Scheduler {
   struct MemoryAnswer {
     bool granted = true;
     std::optional<std::uint64_t> total, free;
+    std::chrono::microseconds wait{};  ///< before an allocation that is granted
+    std::string decided_by;            ///< the slice whose limit refused it or lets it wait; "": none
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
 
@@ -335,7 +337,10 @@ class Scheduler {
   const std::vector<sched::Effective>& effective_on(std::size_t device) const {
     return on_.empty() ? effective_ : on_[device].effective;
   }
-  std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded) const;
+  std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded,
+                                           std::string_view* by = nullptr) const;
+  std::uint64_t held_by_others(const Client& client, int device, std::string_view path, bool recorded) const;
+  void let_wait(const Client& client, int device, std::uint64_t bytes, MemoryAnswer& answer) const;
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;

@@ -137,6 +137,7 @@ void Scheduler::gather_members() {
         const auto at = static_cast<std::size_t>(device);
         terms.held = pauses[at] && sched::can_be_paused(nodes_, client.node, *pauses[at], controls_[at].slices());
         terms.memory_max = effective_on(at)[client.node].memory_max;
+        terms.memory_high = effective_on(at)[client.node].memory_high.has_value();
         members[at].push_back({&client, slot, terms});
       }
   }

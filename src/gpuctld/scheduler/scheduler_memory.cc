@@ -3,9 +3,12 @@
 // last bytes. What programs held before the limit was set counts too, by their stub pages. Nothing is taken away: if a
 // limit is set below what is held, or if a program that holds memory joins, no program there gets more.
 //
+// memory_high refuses nothing: an allocation above it is granted, and waits in the program first.
+//
 // What a program may hold is recorded before it is told so, for the next daemon. A program can ask before each of its
 // allocations, so a little more is recorded than it asks for: as long as that covers it, nothing is written.
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "gpuctld/scheduler/scheduler.h"
@@ -14,12 +17,13 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// Calls `visit(path, limit)` for the slice and each one above it that has a limit.
+/// Calls `visit(path, limit)` for the slice and each one above it that has this limit.
 template <class Visit>
-void each_limit(const sched::SliceTree& tree, std::string_view path, Visit visit) {
+void each_limit(const sched::SliceTree& tree, std::string_view path, std::optional<std::uint64_t> sched::Slice::*limit,
+                Visit visit) {
   for (;; path = sched::parent_path(path)) {
     const sched::Slice* slice = tree.find(path);
-    if (slice != nullptr && slice->memory_max) visit(path, *slice->memory_max);
+    if (slice != nullptr && slice->*limit) visit(path, *(slice->*limit));
     if (path == "/") return;
   }
 }
@@ -27,26 +31,54 @@ void each_limit(const sched::SliceTree& tree, std::string_view path, Visit visit
 /// This part of a limit is recorded ahead, as far as nobody else needs it; twice as much before that is corrected.
 constexpr std::uint64_t kRecordedAhead = 64;
 
+/// How long an allocation waits that leaves a slice with so much above its memory_high: as the square of the part that
+/// it is above, like the kernel's for memory.high, and as long as any from a quarter on.
+std::chrono::microseconds wait_above(std::uint64_t held, std::uint64_t high) {
+  constexpr std::chrono::microseconds kLongest = std::chrono::milliseconds(100);
+  constexpr double kLongestFrom = 0.25;
+  if (held <= high) return {};
+  const double part = high == 0 ? 1 : static_cast<double>(held - high) / static_cast<double>(high);
+  const double of_longest = std::min(part / kLongestFrom, 1.0);
+  return std::chrono::microseconds(std::llround(static_cast<double>(kLongest.count()) * of_longest * of_longest));
+}
+
 }  // namespace
+
+/// What all but the client hold together in the slice and below it. `recorded`: or what is recorded of them.
+std::uint64_t Scheduler::held_by_others(const Client& client, int device, std::string_view path, bool recorded) const {
+  const std::uint64_t size = devices_[static_cast<std::size_t>(device)].memory_bytes;
+  std::uint64_t others = 0;
+  for (const Client& other : clients_) {
+    if (&other == &client || !sched::in_or_below(other.slice(), path)) continue;
+    for (std::size_t slot = 0; slot < other.slots().size(); ++slot) {
+      if (other.slots()[slot].device != device) continue;
+      const std::uint64_t held = other.memory(slot, size);
+      others += recorded ? std::max(held, other.slots()[slot].recorded.memory) : held;
+    }
+  }
+  return others;
+}
+
+/// Of all that are above their memory_high then, the slice counts that lets it wait the longest.
+void Scheduler::let_wait(const Client& client, int device, std::uint64_t bytes, MemoryAnswer& answer) const {
+  const sched::SliceTree& tree = tree_on(static_cast<std::size_t>(device));
+  each_limit(tree, client.slice(), &sched::Slice::memory_high, [&](std::string_view path, std::uint64_t high) {
+    const auto wait = wait_above(held_by_others(client, device, path, false) + bytes, high);
+    if (wait > answer.wait) answer.wait = wait, answer.decided_by = path;
+  });
+}
 
 /// What the limits leave to the client beside others; none: nothing limits it. `recorded`: others have what is recorded
 /// of them if that is more.
-std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int device, bool recorded) const {
-  const std::uint64_t size = devices_[static_cast<std::size_t>(device)].memory_bytes;
+std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int device, bool recorded,
+                                                    std::string_view* by) const {
   std::optional<std::uint64_t> least;
   const sched::SliceTree& tree = tree_on(static_cast<std::size_t>(device));
-  each_limit(tree, client.slice(), [&](std::string_view path, std::uint64_t limit) {
-    std::uint64_t others = 0;
-    for (const Client& other : clients_) {
-      if (&other == &client || !sched::in_or_below(other.slice(), path)) continue;
-      for (std::size_t slot = 0; slot < other.slots().size(); ++slot) {
-        if (other.slots()[slot].device != device) continue;
-        const std::uint64_t held = other.memory(slot, size);
-        others += recorded ? std::max(held, other.slots()[slot].recorded.memory) : held;
-      }
-    }
-    const std::uint64_t left = limit - std::min(limit, others);
-    least = std::min(least.value_or(left), left);
+  each_limit(tree, client.slice(), &sched::Slice::memory_max, [&](std::string_view path, std::uint64_t limit) {
+    const std::uint64_t left = limit - std::min(limit, held_by_others(client, device, path, recorded));
+    if (least && left >= *least) return;
+    least = left;
+    if (by != nullptr) *by = path;
   });
   return least;
 }
@@ -94,14 +126,20 @@ Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index
   MemoryAnswer answer;
   Client::Slot& own = client.slots()[index];
   if (own.device < 0) return answer;
-  const std::optional<std::uint64_t> left = memory_left(client, own.device, false);
+  const std::uint64_t held = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
+  std::string_view refused_by;
+  const std::optional<std::uint64_t> left = memory_left(client, own.device, false, &refused_by);
+  if (bytes > held) let_wait(client, own.device, bytes, answer);
   if (!left) return answer;
   answer.total = effective_on(static_cast<std::size_t>(own.device))[client.node].memory_max;
   answer.granted = bytes <= std::max({*left, own.promised, own.inherited_memory}) &&
                    (bytes <= own.recorded.memory || record_memory(client, index, bytes, now_ns));
-  if (answer.granted) own.promised = bytes, own.inherited_memory = 0;
-  const std::uint64_t held = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
-  answer.free = *left - std::min(*left, held);
+  if (answer.granted)
+    own.promised = bytes, own.inherited_memory = 0;
+  else
+    answer.wait = {}, answer.decided_by = refused_by;
+  const std::uint64_t holds = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
+  answer.free = *left - std::min(*left, holds);
   return answer;
 }
 

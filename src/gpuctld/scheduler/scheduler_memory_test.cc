@@ -66,6 +66,51 @@ TEST_F(SchedulerMemory, ALimitIsForAllBelow) {
   EXPECT_FALSE(answer.total || answer.free);
 }
 
+/// Above it allocations are granted and wait, by how far above the slice is then.
+struct MemoryHigh : SchedulerMemory {
+  MemoryHigh() {
+    sched::SliceTree tree = limited();
+    EXPECT_TRUE(tree.create("high", {.memory_high = 100 * kMiB}, kRoot));
+    EXPECT_TRUE(tree.create("high/below", {}, kRoot));
+    EXPECT_TRUE(tree.create("both", {.memory_max = 110 * kMiB, .memory_high = 50 * kMiB}, kRoot));
+    scheduler.set_tree(tree, 0);
+  }
+  std::int64_t wait_us(FakeProgram& program, std::uint64_t mib) {
+    const auto answer = scheduler.hold_memory(*program.client, 0, mib * kMiB, 1);
+    EXPECT_TRUE(answer.granted);
+    ipc::store(program.stub->usage[0].memory, mib * kMiB);
+    return answer.wait.count();
+  }
+};
+
+TEST_F(MemoryHigh, AllocationsAboveItWaitTheLongerTheFurtherAbove) {
+  FakeProgram one(scheduler, "high"), two(scheduler, "high/below"), beside(scheduler, "free");
+  EXPECT_TRUE(two.memory_limited());
+  EXPECT_EQ(ipc::load(two.stub->grant[0].memory_max), ipc::kNoMemoryMax);
+  EXPECT_EQ(wait_us(one, 60), 0);
+  EXPECT_EQ(wait_us(two, 40), 0);
+  EXPECT_EQ(wait_us(two, 45), 4'000) << "a fifth of the quarter above, squared";
+  EXPECT_EQ(wait_us(one, 65), 16'000);
+  EXPECT_EQ(wait_us(one, 80), 100'000);
+  EXPECT_EQ(wait_us(one, 1000), 100'000) << "never longer";
+  EXPECT_EQ(wait_us(one, 1000), 0) << "no more than it holds";
+  EXPECT_EQ(wait_us(one, 10), 0) << "it has freed memory";
+  EXPECT_EQ(wait_us(one, 20), 0);
+  EXPECT_EQ(wait_us(beside, 1000), 0);
+}
+
+TEST_F(MemoryHigh, WhatIsRefusedDoesNotWait) {
+  FakeProgram one(scheduler, "both");
+  const auto waits = scheduler.hold_memory(*one.client, 0, 60 * kMiB, 1);
+  EXPECT_TRUE(waits.granted);
+  EXPECT_EQ(waits.decided_by, "both");
+  EXPECT_EQ(waits.total, 110 * kMiB);
+  const auto refused = scheduler.hold_memory(*one.client, 0, 111 * kMiB, 1);
+  EXPECT_FALSE(refused.granted);
+  EXPECT_EQ(refused.wait.count(), 0);
+  EXPECT_EQ(refused.decided_by, "both");
+}
+
 TEST_F(SchedulerMemory, EachDeviceCountsForItself) {
   FakeProgram one(scheduler, "a", {0, 1}), other_order(scheduler, "a", {1, 0});
   EXPECT_TRUE(hold(one, 100, 0));

@@ -251,6 +251,8 @@ Result<Client::MemoryAnswer> Client::ask_memory(int device, std::uint64_t bytes)
   if (!reply->error.empty()) return fail("gpuctld: " + reply->error);
   ipc::Fields fields(reply->parameters);
   MemoryAnswer answer{.granted = fields.boolean("granted"), .total = {}, .free = {}};
+  constexpr std::int64_t kLongestUs = std::chrono::microseconds(kLongestWait).count();
+  answer.wait = std::chrono::microseconds(std::min(fields.maybe_integer("wait_us", 0).value_or(0), kLongestUs));
   if (const auto total = fields.maybe_integer("total", 0)) answer.total = static_cast<std::uint64_t>(*total);
   if (const auto free = fields.maybe_integer("free", 0)) answer.free = static_cast<std::uint64_t>(*free);
   if (!fields.ok()) return fields.error();

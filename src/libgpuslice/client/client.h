@@ -111,7 +111,9 @@ class Client {
   struct MemoryAnswer {
     bool granted = true;
     std::optional<std::uint64_t> total, free;
+    std::chrono::microseconds wait{};  ///< how long the allocation is to wait, at most kLongestWait
   };
+  static constexpr std::chrono::milliseconds kLongestWait{100};
   /// Waits for the daemon. Returns an error if there is none.
   gpuctl::Result<MemoryAnswer> ask_memory(int device, std::uint64_t bytes);
   /// Tells the daemon what is held, without waiting for an answer.

@@ -44,31 +44,39 @@ void HeldMemory::change(CUdevice device, std::uint64_t held) {
   if (ipc::Stub* stub = Client::get().stub()) ipc::store(stub->usage[device].memory, held);
 }
 
-/// Calls `take(patient)` with the mutex until it knows, once a daemon that has gone is replaced, or without one.
+/// Calls `take(patient, wait)` with the mutex until it knows, once a daemon that has gone is replaced, or without one.
+/// Then waits without it, so that other threads can free memory meanwhile.
 template <class Take>
 bool HeldMemory::patiently(Take take) {
   const auto until = std::chrono::steady_clock::now() + ipc::kGrace;
+  std::chrono::microseconds wait{};
+  std::optional<bool> taken;
   for (;; std::this_thread::sleep_for(kPause)) {
     std::lock_guard lock(mutex_);
-    const std::optional<bool> taken = take(std::chrono::steady_clock::now() < until);
-    if (taken) return *taken;
+    taken = take(std::chrono::steady_clock::now() < until, wait);
+    if (taken) break;
   }
+  if (*taken && wait.count() > 0) std::this_thread::sleep_for(wait);
+  return *taken;
 }
 
 bool HeldMemory::take(CUdevice device, std::uint64_t bytes) {
   if (!counts(device)) return true;
-  return patiently([&](bool patient) { return take_locked(device, bytes, patient); });
+  return patiently([&](bool patient, auto& wait) { return take_locked(device, bytes, patient, wait); });
 }
 
 /// Empty: no daemon has answered, and it is worth while to ask again.
-std::optional<bool> HeldMemory::take_locked(CUdevice device, std::uint64_t bytes, bool patient) {
+std::optional<bool> HeldMemory::take_locked(CUdevice device, std::uint64_t bytes, bool patient,
+                                            std::chrono::microseconds& wait) {
   const std::uint64_t wanted = held_[device] + bytes;
   if (wanted < bytes) return false;
   if (const ipc::Grant* grant = limited(device)) {
     const Result<Client::MemoryAnswer> answer = Client::get().ask_memory(device, wanted);
     const ipc::Stub* page = Client::get().stub();
-    if (!answer && patient && unanswered_ != page) return std::nullopt;
+    const bool refuses = ipc::load(grant->memory_max) != ipc::kNoMemoryMax;
+    if (!answer && patient && refuses && unanswered_ != page) return std::nullopt;
     if (!answer) unanswered_ = page;
+    if (answer) wait = answer->wait;
     // Without a daemon it is unknown what others hold, but the limit is known.
     const bool granted = answer ? answer->granted : wanted <= ipc::load(grant->memory_max);
     if (!granted) {
@@ -90,9 +98,9 @@ void HeldMemory::give_back(CUdevice device, std::uint64_t bytes) {
 
 bool HeldMemory::take_for_graphs(CUdevice device, std::uint64_t bytes) {
   if (!counts(device)) return true;
-  return patiently([&](bool patient) -> std::optional<bool> {
+  return patiently([&](bool patient, auto& wait) -> std::optional<bool> {
     if (bytes <= of_graphs_[device]) return true;
-    const std::optional<bool> taken = take_locked(device, bytes - of_graphs_[device], patient);
+    const std::optional<bool> taken = take_locked(device, bytes - of_graphs_[device], patient, wait);
     if (taken.value_or(false)) of_graphs_[device] = bytes;
     return taken;
   });

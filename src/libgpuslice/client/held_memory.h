@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -23,7 +24,8 @@ class HeldMemory {
 
   /// Called before an allocation. Returns whether `bytes` more may be held; if so, they count from now on. Of a limited
   /// process the first call after its daemon has gone waits for the next one, as that knows what others were promised:
-  /// for as long as it keeps that for them.
+  /// for as long as it keeps that for them. Where a slice is above its memory_high it waits, for Client::kLongestWait
+  /// at most.
   bool take(CUdevice device, std::uint64_t bytes);
   /// The allocation failed, so its bytes no longer count.
   void give_back(CUdevice device, std::uint64_t bytes);
@@ -65,7 +67,7 @@ class HeldMemory {
   void change(CUdevice device, std::uint64_t held);
   template <class Take>
   bool patiently(Take take);
-  std::optional<bool> take_locked(CUdevice device, std::uint64_t bytes, bool patient);
+  std::optional<bool> take_locked(CUdevice device, std::uint64_t bytes, bool patient, std::chrono::microseconds& wait);
   template <class Which>
   void forget_if(Which which);
 

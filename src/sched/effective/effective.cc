@@ -37,6 +37,7 @@ std::vector<Effective> effective_settings(const Slices& slices) {
                   .reserve_hold = slice.reserve_hold,
                   .max = slice.max,
                   .memory_max = slice.memory_max,
+                  .memory_high = slice.memory_high,
                   .priority = slice.priority,
                   .isolated = slice.isolated,
                   .frozen = slice.frozen,
@@ -51,6 +52,7 @@ std::vector<Effective> effective_settings(const Slices& slices) {
       own.reserve = above.ruler >= 0 || own.isolated || own.frozen ? CapSM{} : std::min(own.reserve, above.reserve);
       own.max = std::min(own.max, above.max);
       own.memory_max = lesser(own.memory_max, above.memory_max);
+      own.memory_high = lesser(own.memory_high, above.memory_high);
       bound_mode(own, above);
       if (own.parent > 0) own.priority = std::min(own.priority, above.priority);
       if (own.ruler >= 0 && own.parent != own.ruler)

@@ -25,8 +25,9 @@ struct Effective {
   ReserveMode reserve_mode = ReserveMode::lend;
   /// With mode `active`: no longer than that of an `active` slice above.
   std::chrono::milliseconds reserve_hold{};
-  CapSM max = kUnlimitedCapSM;              ///< the least on the path; 0 while it is frozen
-  std::optional<std::uint64_t> memory_max;  ///< bytes: the least on the path
+  CapSM max = kUnlimitedCapSM;               ///< the least on the path; 0 while it is frozen
+  std::optional<std::uint64_t> memory_max;   ///< bytes: the least on the path
+  std::optional<std::uint64_t> memory_high;  ///< the same
   /// The least on the path, without the root, which has none. Everybody's priorities are compared by it.
   std::int32_t priority = 0;
   /// Programs that start now share no context of the GPU with others: the slice is isolated, or one above it.

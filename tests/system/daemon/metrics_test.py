@@ -63,7 +63,7 @@ class Exporter(instance.SystemTest):
         super().setUp()
         self.start_daemon()
         self.gpuctl("create-slice", "ls", "--reserve", 2, "--priority", 7)
-        self.gpuctl("create-slice", "batch", "--max", 4, "--memory-max", "1G")
+        self.gpuctl("create-slice", "batch", "--max", 4, "--memory-max", "1G", "--memory-high", "900M")
         self.gpuctl("create-slice", "batch/below")
         self.exporter = subprocess.Popen(
             [PYTHON, "-m", "gpuctl.exporter", "--listen", "127.0.0.1:0"],
@@ -117,7 +117,9 @@ class Exporter(instance.SystemTest):
 
     def test_values(self):
         program = self.start_program("batch/below")
-        instance.wait_until(lambda: self.usage("batch/below", program.pid)["launches"] > 3, "some launches")
+        instance.wait_until(
+            lambda: (self.usage("batch/below", program.pid) or {"launches": 0})["launches"] > 3, "some launches"
+        )
         values = self.values()
         self.assertEqual(values["gpuctl_up", ""], 1)
         self.assertEqual(values["gpuctl_slice_reserve_sms", "slice=ls"], 2)
@@ -125,6 +127,7 @@ class Exporter(instance.SystemTest):
         self.assertEqual(values["gpuctl_slice_max_sms", "slice=batch"], 4)
         self.assertNotIn(("gpuctl_slice_max_sms", "slice=ls"), values)
         self.assertEqual(values["gpuctl_slice_memory_max_bytes", "slice=batch"], 1 << 30)
+        self.assertEqual(values["gpuctl_slice_memory_high_bytes", "slice=batch"], 900 << 20)
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch"], 0)
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch/below"], 1)
         self.assertGreater(values["gpuctl_slice_launches_total", "slice=batch"], 3, "what is below counts")

@@ -28,7 +28,7 @@ PYTHON = next((one for one in ("/usr/bin/python3", sys.executable) if os.path.ex
 
 class Settings(unittest.TestCase):
     def test_each_of_the_interface_is_one(self):
-        with_others = {"max_unlimited", "memory_unlimited"} | {f"{name}_per_gpu" for name in amounts.AMOUNTS}
+        with_others = {*amounts.LIFTED.values()} | {f"{name}_per_gpu" for name in amounts.AMOUNTS}
         self.assertEqual(set(gpuctl.SETTINGS), set(python_test.fields_of("SliceSettings")) - with_others)
 
 

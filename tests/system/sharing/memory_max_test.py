@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 
 from tests.system.harness import instance
 
@@ -159,6 +160,29 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(program.allocate(MIB, "pitch", 64)[0], OUT_OF_MEMORY)
         self.assertEqual(program.numbers("free", address), [SUCCESS])
         self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
+
+    def test_allocations_above_memory_high_wait_and_are_granted(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--memory-high", "64M")
+        one, two = MemoryProgram(self, "s"), MemoryProgram(self, "s")
+        everything = one.info()
+        one.must_allocate(40 * MIB)
+        self.assertEqual(self.call("GetSlice", path="s")["slice"]["memory_waits"], 0)
+        for waits in (1, 2, 3):
+            began = time.monotonic()
+            two.must_allocate(60 * MIB)
+            self.assertGreaterEqual(time.monotonic() - began, 0.1)
+            self.assertEqual(self.call("GetSlice", path="s")["slice"]["memory_waits"], waits)
+        self.assertEqual(two.info()[1], everything[1], "nothing is limited")
+        shown = self.gpuctl("show", "s").stdout
+        self.assertIn("memory high   64 MiB of each GPU\n", shown)
+        self.assertIn("allocations   3 waits by memory high, 0 refusals by memory max\n", shown)
+        told = [event for event in self.gpuctl_json("events")["events"] if event["kind"] == "memory"]
+        self.assertEqual({event["pid"] for event in told}, {two.pid})
+        # Without a daemon nobody knows what the others hold.
+        self.daemon.process.kill()
+        self.daemon.wait()
+        one.must_allocate(40 * MIB)
 
     def test_memory_of_graphs_counts_until_it_is_trimmed(self):
         self.start_limited()
