@@ -148,6 +148,8 @@ SETTINGS = (
     "reserve_mode",
     "reserve_hold_ms",
     "max",
+    "quota",
+    "burst",
     "weight",
     "priority",
     "isolation",

@@ -150,6 +150,12 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     ):
         waited = [([one.path], sum(part.total_us for part in one.pressure if part.of == of) / 1e6) for one in slices]
         yield _counter(f"gpuctl_slice_{name}_seconds", help, ["slice"], waited)
+    throttled = [([one.path], one.throttled) for one in slices]
+    yield _counter("gpuctl_slice_throttled", "Times that it had used up its quota", ["slice"], throttled)
+    help = "Time in which its quota was used up, on all GPUs together"
+    yield _counter(
+        "gpuctl_slice_throttled_seconds", help, ["slice"], [([one.path], one.throttled_us / 1e6) for one in slices]
+    )
     running = _Running(now.clients)
     launches = [([one.path], one.ended_launches + running.launches[one.path]) for one in slices]
     yield _counter("gpuctl_slice_launches", "Launches in it and below it", ["slice"], launches)

@@ -75,6 +75,8 @@ class Slice:
     reserve_hold_ms: int = 0
     max: int | None = None
     max_per_gpu: str = "none"
+    quota: str = "none"
+    burst: str = "none"
     weight: int = 100
     priority: int = 0
     isolation: str = "auto"
@@ -100,6 +102,8 @@ class Slice:
     memory_refusals: int = 0
     latencies: list[Latency] = field(default_factory=list)
     pressure: list[Pressure] = field(default_factory=list)
+    throttled: int = 0
+    throttled_us: int = 0
     effective_reserve: int | None = None
     effective_reserve_mode: str | None = None
     effective_max: int | None = None
@@ -108,6 +112,7 @@ class Slice:
     effective_memory_max: int | None = None
     effective_memory_high: int | None = None
     effective_frozen: str | None = None
+    quota_now: str | None = None
     latency_now: str | None = None
     isolation_now: str | None = None
     on_gpus: list[SliceOnGpu] = field(default_factory=list)

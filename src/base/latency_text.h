@@ -1,13 +1,11 @@
 // Targets of latency as people write them, on the command line and in gpuctl.toml: none, 5ms, 1.3x.
 #pragma once
 
-#include <charconv>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string_view>
-#include <system_error>
+
+#include "base/time_text.h"
 
 namespace gpuctl {
 
@@ -32,21 +30,14 @@ inline constexpr std::string_view kLatencyForm =
 /// Empty unless the text is kLatencyForm.
 inline std::optional<LatencyTarget> parse_latency(std::string_view text) {
   if (text == "none") return LatencyTarget{};
-  double value = 0;
-  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc()) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit == "x") {
-    if (value < 1 || value > kGreatestMultiple) return std::nullopt;
-    return LatencyTarget{.multiple = value};
+  const auto parsed = parse_number_and_unit(text);
+  if (!parsed) return std::nullopt;
+  if (parsed->unit == "x") {
+    if (parsed->number < 1 || parsed->number > kGreatestMultiple) return std::nullopt;
+    return LatencyTarget{.multiple = parsed->number};
   }
-  const double ns = unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
-  using std::chrono::nanoseconds;
-  if (ns == 0 || value * ns < static_cast<double>(nanoseconds(kLeastTarget).count()) ||
-      value * ns > static_cast<double>(nanoseconds(kGreatestTarget).count()))
-    return std::nullopt;
-  return LatencyTarget{.at_most = nanoseconds(static_cast<std::int64_t>(value * ns + 0.5))};
+  const auto at_most = time_of(*parsed, kLeastTarget, kGreatestTarget);
+  return at_most ? std::optional(LatencyTarget{.at_most = *at_most}) : std::nullopt;
 }
 
 }  // namespace gpuctl

@@ -47,6 +47,12 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
         .option = "max", .argument = "N|none", .help = "SMs of every GPU that the slice uses at most: 40, 50%, or 0:40 of GPU 0 alone", \
         .per_gpu = &SliceSettings::max_per_gpu) \
   TEXT(max_per_gpu, "none", .kind = SettingKind::sms_per_gpu, .on_root = true) \
+  TEXT(quota, "none", .kind = SettingKind::quota, .on_root = true, \
+       .option = "quota", .argument = "TIME/PERIOD|none", \
+       .help = "Time of each whole GPU that it uses in each period at most: 40ms/100ms; half of the SMs take half as much") \
+  TEXT(burst, "none", .kind = SettingKind::burst, .on_root = true, \
+       .option = "burst", .argument = "TIME|none", \
+       .help = "How much of an unused quota it may use later, such as 20ms") \
   NUMBER(weight, 100, .kind = SettingKind::number, .least = 1, .greatest = 10'000, \
          .option = "weight", .argument = "N", .example = "50", \
          .help = "Share of what is left after the reserves, relative to its siblings (100)") \
@@ -112,6 +118,8 @@ enum class SettingKind {
   bytes_per_gpu,
   choice,
   latency,
+  quota,
+  burst,
   policy,
   user,
   group,

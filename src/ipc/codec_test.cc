@@ -14,10 +14,30 @@ Snapshot sample() {
   Snapshot s;
   s.time_ns = 123456789;
   s.devices = {{0, "Software GPU", "SOFT-0", "software", 8, 1 << 30, "software"}};
-  s.slices = {{"/",    0,      "none",  "strict", 100, {}, "none", 100,   0, "shared", {}, "none", {},
-               "none", "none", "share", "no",     0,   0,  "none", "all", 8, 9,        1,  0},
-              {"ls",   8,    "1:4", "lend", 70,   40,   "25%",  50,    -2, "isolated", 1 << 20, "0:1G", {},
-               "none", "2x", "hpf", "yes",  1000, 1001, "none", "all", 4,  5,          1,       3}};
+  s.slices = {{.path = "/", .reserve_mode = "strict", .owner_gid = 0, .granted = 8, .demand = 9, .clients = 1},
+              {.path = "ls",
+               .reserve = 8,
+               .reserve_per_gpu = "1:4",
+               .reserve_mode = "lend",
+               .reserve_hold_ms = 70,
+               .max = 40,
+               .max_per_gpu = "25%",
+               .quota = "40ms/100ms",
+               .burst = "20ms",
+               .weight = 50,
+               .priority = -2,
+               .isolation = "isolated",
+               .memory_max = 1 << 20,
+               .memory_max_per_gpu = "0:1G",
+               .latency = "2x",
+               .policy = "hpf",
+               .frozen = "yes",
+               .owner_uid = 1000,
+               .owner_gid = 1001,
+               .granted = 4,
+               .demand = 5,
+               .clients = 1,
+               .faults = 3}};
   s.slices[1].on_gpus = {{0, 8, 33, {}}, {1, 4, {}, 1 << 30}};
   s.clients = {
       {42, 1000, "./server --port 1", "ls", "running", {{0,         4,    5,     3,         2,     1000, 20000,

@@ -179,12 +179,12 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   slice.effective_reserve_mode = "lend";
   slice.effective_isolation = "isolated";
   slice.effective_frozen = "yes";
-  slice.latency_now = slice.isolation_now = "-";
+  slice.quota_now = slice.latency_now = slice.isolation_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(
-      to_json(SliceSettings{1,      "1:4", "strict", 100,    1,    true,    "25%", 1, 1, "isolated", 1,    true,
-                            "0:1G", 1,     true,     "0:1G", "2x", "share", "yes", 1, 1, "user:1",   "all"}),
-      i.types.at("SliceSettings"), "SliceSettings");
+  expect_same_fields(to_json(SliceSettings{1,    "1:4",   "strict",   100, 1,    true,     "25%", "40ms/100ms", "20ms",
+                                           1,    1,       "isolated", 1,   true, "0:1G",   1,     true,         "0:1G",
+                                           "2x", "share", "yes",      1,   1,    "user:1", "all"}),
+                     i.types.at("SliceSettings"), "SliceSettings");
   expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1, .seen = true, .memory_high = 1}),
                      i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");

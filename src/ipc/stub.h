@@ -57,7 +57,7 @@ inline constexpr std::uint32_t kMemoryLimited = 1;
 inline constexpr std::uint64_t kNoMemoryMax = ~std::uint64_t{0};
 /// No other client is on this GPU, and the client's slice may have all of it.
 inline constexpr std::uint32_t kAlone = 2;
-/// The client must wake the daemon when work begins, because SMs of its slice may be lent.
+/// The client must wake the daemon when work begins, because SMs of its slice may be lent, or have a quota.
 inline constexpr std::uint32_t kReportWork = 4;
 /// Nothing that the clients that are there now do takes any of the grant away; only a client that comes or goes can, or
 /// somebody who changes a setting. (But where one reserve is lent and another is kept, SMs in common end when the first
@@ -200,7 +200,8 @@ struct alignas(64) LatencyCounts {
   std::uint32_t requests[kLatencyBuckets];  ///< where there are any, bursts are not shown
   std::uint32_t counted;                    ///< changes after each that counted
   std::uint32_t open;                       ///< 1: a burst went on when the agent last looked
-  std::uint32_t still;  ///< 1: its launches wait (kHeld), and all that it had put on the device is complete
+  std::uint32_t still;     ///< 1: its launches wait (kHeld), and all that it had put on the device is complete
+  std::uint32_t original;  ///< CapSM that launches in original form can fill, without those that wait for a grant
   std::uint64_t bursts_ended;
   std::uint64_t burst_ns;  ///< how long they took together
 };

@@ -66,6 +66,8 @@ struct Slice {
   std::int64_t memory_refusals = 0;  ///< those that its memory_max refused
   std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   std::vector<Pressure> pressure;  ///< empty: nothing in it or below it has waited since the daemon started
+  std::int64_t throttled = 0;      ///< times that it had used up its quota, on all GPUs since the daemon started
+  std::int64_t throttled_us = 0;
   /// What is in force where slices above bound it; absent: what is set.
   std::optional<std::int64_t> effective_reserve;
   std::optional<std::string> effective_reserve_mode;
@@ -75,6 +77,7 @@ struct Slice {
   std::optional<std::int64_t> effective_memory_max;
   std::optional<std::int64_t> effective_memory_high;
   std::optional<std::string> effective_frozen;
+  std::optional<std::string> quota_now;      ///< whose quota is used up now, and until when, for people
   std::optional<std::string> latency_now;    ///< what is done for its latency and what came of it, for people
   std::optional<std::string> isolation_now;  ///< what isolation "auto" is and why, for people
   std::vector<SliceOnGpu> on_gpus;           ///< empty: the same on each, as far as it has so much

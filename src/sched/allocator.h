@@ -42,6 +42,7 @@ struct NodeInput {
   bool kept_with_parent = false;  ///< then the slice is active when the one above it is
   bool active = false;            ///< the slice is active (activity.h)
   CapSM max = kUnlimitedCapSM;
+  bool has_quota = false;  ///< from time to time it may have nothing (bandwidth.h)
   std::uint32_t weight = 1;
   std::int32_t priority = 0;          ///< no more than the parent's, unless the parent is the root
   const Policy* policy = nullptr;     ///< not null

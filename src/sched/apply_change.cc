@@ -43,6 +43,8 @@ std::string what_is_wrong(const SliceSetting& setting, const std::string& text) 
   if (setting.kind == SettingKind::join) return parse_join(text) ? "" : "must be " + std::string(kJoinForm);
   if (setting.kind == SettingKind::devices) return parse_devices(text) ? "" : "must be " + std::string(kDevicesForm);
   if (setting.kind == SettingKind::latency) return parse_latency(text) ? "" : "must be " + std::string(kLatencyForm);
+  if (setting.kind == SettingKind::quota) return parse_quota(text) ? "" : "must be " + std::string(kQuotaForm);
+  if (setting.kind == SettingKind::burst) return parse_burst(text) ? "" : "must be " + std::string(kBurstForm);
   if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
   const auto sound = check_slice_policy(text);
@@ -77,6 +79,8 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
   if (change.reserve_hold_ms) result.reserve_hold = std::chrono::milliseconds(*change.reserve_hold_ms);
   if (change.max) result.max = CapSM{static_cast<std::uint32_t>(*change.max)};
   if (change.max_unlimited) result.max = kUnlimitedCapSM;
+  if (change.quota) result.quota = *change.quota;
+  if (change.burst) result.burst = *change.burst;
   if (change.weight) result.weight = static_cast<std::uint32_t>(*change.weight);
   if (change.priority) result.priority = static_cast<std::int32_t>(*change.priority);
   if (change.isolation) {
@@ -110,6 +114,8 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
 
   if (std::ranges::any_of(result.reserve_per_gpu.list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
     return invalid("reserve_per_gpu", "a reserve has an end: give a number of SMs or a part of them");
+  if (const Quota quota = quota_of(result); quota.any() && quota.burst > quota.time)
+    return invalid(change.burst ? "burst" : "quota", "burst " + result.burst + " is above quota " + result.quota);
   // Where amounts differ by GPU the tree compares what they are there.
   if (result.reserve > result.max && result.reserve_per_gpu.empty() && result.max_per_gpu.empty())
     return invalid(change.reserve ? "reserve" : "max", "reserve " + std::to_string(result.reserve.count) +

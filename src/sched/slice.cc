@@ -8,6 +8,12 @@ std::string policy_text(const Slice& slice) {
   return slice.job_policy.empty() ? std::string(slice.policy->name) : slice.job_policy;
 }
 
+Quota quota_of(const Slice& slice) {
+  Quota quota = parse_quota(slice.quota).value();
+  quota.burst = parse_burst(slice.burst).value();
+  return quota;
+}
+
 std::string join_text(const Slice& slice) {
   std::string text;
   for (const Join& join : slice.join)

@@ -12,6 +12,7 @@
 #include "base/device_list.h"
 #include "base/join_text.h"
 #include "base/per_gpu.h"
+#include "base/quota_text.h"
 #include "base/result.h"
 #include "base/slice_settings.h"
 #include "sched/capsm.h"
@@ -55,6 +56,7 @@ struct Slice {
   std::chrono::milliseconds reserve_hold = kReserveHold;
   CapSM max = kUnlimitedCapSM;
   PerGpu max_per_gpu;
+  std::string quota{slice_setting("quota").text_default}, burst{slice_setting("burst").text_default};  ///< quota_of()
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
   bool isolated = false;                    ///< its programs share no context of the GPU with others
@@ -78,6 +80,9 @@ struct Slice {
 
 /// The slice's policy as text: the name of a row, or a policy for jobs with its options.
 std::string policy_text(const Slice& slice);
+
+/// The settings `quota` and `burst`.
+Quota quota_of(const Slice& slice);
 
 /// The setting `join` as text.
 std::string join_text(const Slice& slice);

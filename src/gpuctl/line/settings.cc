@@ -10,6 +10,7 @@
 #include "base/join_text.h"
 #include "base/latency_text.h"
 #include "base/limit_text.h"
+#include "base/quota_text.h"
 #include "gpuctl/text/suggest.h"
 #include "gpuctl/text/units.h"
 #include "ipc/codec.h"
@@ -152,6 +153,16 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     case SettingKind::latency:
       if (!parse_latency(value))
         return usage(where + ": " + in_quotes(value) + " is not a target; give " + std::string(kLatencyForm));
+      settings.*setting.text = value;
+      return {};
+    case SettingKind::quota:
+      if (!parse_quota(value))
+        return usage(where + ": " + in_quotes(value) + " is not a quota; give " + std::string(kQuotaForm));
+      settings.*setting.text = value;
+      return {};
+    case SettingKind::burst:
+      if (!parse_burst(value))
+        return usage(where + ": " + in_quotes(value) + " is not a burst; give " + std::string(kBurstForm));
       [[fallthrough]];
     case SettingKind::policy:
     case SettingKind::sms_per_gpu:

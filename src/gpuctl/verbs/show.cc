@@ -6,6 +6,7 @@
 #include "base/device_list.h"
 #include "base/join_text.h"
 #include "base/plural.h"
+#include "base/quota_text.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
@@ -39,6 +40,10 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("reserve", reserve == "none" ? reserve : reserve + kept);
   line("max",
        amount(s.max ? std::to_string(*s.max) : "none", "none", s.max_per_gpu, s.max ? plural(*s.max, "SM") : "none"));
+  if (s.quota != kNoQuota || s.throttled > 0)
+    line("quota", printable(s.quota) + (s.burst == kNoQuota ? "" : ", burst " + printable(s.burst)) + "; used up " +
+                      plural(s.throttled, "time") + ", for " + format_us(static_cast<double>(s.throttled_us)));
+  if (s.quota_now) line("throttled", printable(*s.quota_now));
   line("weight", std::to_string(s.weight));
   line("priority", std::to_string(s.priority));
   line("isolation", isolation_text(s));

@@ -61,6 +61,7 @@ std::string reserve_text(const ipc::Slice& slice) {
 std::string max_text(const ipc::Slice& slice) {
   const std::string text = printable(amount_text(slice.max ? std::to_string(*slice.max) : "-", "-", slice.max_per_gpu));
   if (is_frozen(slice)) return text + in_force("frozen");
+  if (slice.quota_now) return text + in_force("throttled");
   return slice.effective_max ? text + in_force(std::to_string(*slice.effective_max)) : text;
 }
 

@@ -8,16 +8,27 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::vector<ipc::Slice> slices() {
-  return {{"batch/train", 4,      "none",  "lend", 100,        40,         "none", 50,    0,  "shared", {}, "none", {},
-           "none",        "none", "share", "no",   4000000000, 4000000001, "none", "all", 36, 40,       1},
-          {"ls", 8,      "none", "active", 100,  {}, "none", 100,    10,    "shared", {}, "none",
-           {},   "none", "none", "share",  "no", 0,  -1,     "none", "all", 8,        8,  1},
-          {"batch-2", 0,      "none", "strict", 100,  {}, "none", 100,    0,     "shared", {}, "none",
-           {},        "none", "none", "share",  "no", 0,  -1,     "none", "all", 0,        0,  0},
-          {"/", 0,      "none", "strict", 100,  {}, "none", 100,    0,     "shared", {},  "none",
-           {},  "none", "none", "share",  "no", 0,  -1,     "none", "all", 132,      140, 0},
-          {"batch", 0,      "none", "strict", 100,  100, "none", 50,     0,     "shared", 1 << 30, "none",
-           {},      "none", "none", "share",  "no", 0,   -1,     "none", "all", 36,       40,      0}};
+  return {{.path = "batch/train",
+           .reserve = 4,
+           .reserve_mode = "lend",
+           .max = 40,
+           .weight = 50,
+           .owner_uid = 4000000000,
+           .owner_gid = 4000000001,
+           .granted = 36,
+           .demand = 40,
+           .clients = 1},
+          {.path = "ls", .reserve = 8, .priority = 10, .owner_gid = -1, .granted = 8, .demand = 8, .clients = 1},
+          {.path = "batch-2", .reserve_mode = "strict", .owner_gid = -1},
+          {.path = "/", .reserve_mode = "strict", .owner_gid = -1, .granted = 132, .demand = 140},
+          {.path = "batch",
+           .reserve_mode = "strict",
+           .max = 100,
+           .weight = 50,
+           .memory_max = 1 << 30,
+           .owner_gid = -1,
+           .granted = 36,
+           .demand = 40}};
 }
 
 TEST(SliceRows, TreeOrderAndIndentation) {

@@ -30,14 +30,23 @@ ipc::Snapshot snapshot(int seconds) {
   ipc::Snapshot s;
   s.time_ns = std::int64_t{1'000'000'000} * seconds;
   s.devices = {{0, "NVIDIA H200", "GPU-1", "cuda", 132, 0, "mps"}};
-  s.slices = {{"/", 0,      "none", "strict", 100,  {}, "none", 100,    0,     "shared", {},  "none",
-               {},  "none", "none", "share",  "no", 0,  0,      "none", "all", 108,      132, 0},
-              {"batch", 0,      "none", "strict", 100,  100, "none", 50,     0,     "shared", {},  "none",
-               {},      "none", "none", "share",  "no", 0,   0,      "none", "all", 100,      124, 1},
-              {"batch/train", 4,      "none",  "lend", 100, {}, "none", 100,   0,   "shared", {}, "none", {},
-               "none",        "none", "share", "no",   0,   0,  "none", "all", 100, 124,      1},
-              {"ls", 8,      "none", "active", 100,  {}, "none", 100,    10,    "shared", {}, "none",
-               {},   "none", "none", "share",  "no", 0,  0,      "none", "all", 8,        8,  1}};
+  s.slices = {{.path = "/", .reserve_mode = "strict", .owner_gid = 0, .granted = 108, .demand = 132},
+              {.path = "batch",
+               .reserve_mode = "strict",
+               .max = 100,
+               .weight = 50,
+               .owner_gid = 0,
+               .granted = 100,
+               .demand = 124,
+               .clients = 1},
+              {.path = "batch/train",
+               .reserve = 4,
+               .reserve_mode = "lend",
+               .owner_gid = 0,
+               .granted = 100,
+               .demand = 124,
+               .clients = 1},
+              {.path = "ls", .reserve = 8, .priority = 10, .owner_gid = 0, .granted = 8, .demand = 8, .clients = 1}};
   s.clients = {
       {4711, 0, "/srv/bin/server --port 80 /x", "ls", "running", {usage(8, 6, 400 * seconds, 0)}},
       {815, 0, "python3 train.py --epochs 3", "batch/train", "running", {usage(100, 100, 116 * seconds, 50 * seconds)}},

@@ -60,6 +60,7 @@ void WorkMeter::count_work(std::uint64_t ns) {
   if (works_ns_ > 0) sms_ = sm_ns_ / seen;
   used_.work_s += seconds(took);
   used_.sm_s += seconds(took) * sms_;
+  sm_s_ += seconds(took) * sms_;
   if (works_ns_ > 0) used_.waited_s += seconds(took * static_cast<double>(waits_ns_) / seen);
   works_ns_ = waits_ns_ = 0;
   sm_ns_ = 0;

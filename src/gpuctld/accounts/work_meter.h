@@ -47,6 +47,8 @@ class WorkMeter {
   /// What was used since the last call.
   Amounts take() { return std::exchange(used_, {}); }
   const Amounts& used() const { return used_; }
+  /// SM seconds in all, with what is seen of the burst that goes on. What was seen too long is taken back when it ends.
+  double sm_s() const { return sm_s_ + sm_ns_ / 1e9; }
 
  private:
   void count_work(std::uint64_t ns);
@@ -60,7 +62,8 @@ class WorkMeter {
   // Since work was last counted: for how long it was seen at work, the same times its SMs, and for how long it waited.
   std::uint64_t works_ns_ = 0, waits_ns_ = 0;
   double sm_ns_ = 0;
-  double sms_ = 0;  ///< the latest mean, or what it has
+  double sm_s_ = 0;  ///< counted so far
+  double sms_ = 0;   ///< the latest mean, or what it has
 };
 
 }  // namespace gpuctl::daemon

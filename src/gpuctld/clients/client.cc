@@ -102,6 +102,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
       if (slot.faulted) continue;
     }
     slot.holding = std::min(ipc::load(usage.holding), most);
+    slot.original = std::min(ipc::load(ipc::latency_at(*stub_.get(), i).original), most);
     slot.outstanding = ipc::load(usage.outstanding);
     std::uint32_t wanted = demand;
     if (ipc::load(usage.memory) != 0 || now_ns >= slot.inherited_until_ns) slot.inherited_memory = 0;
@@ -184,6 +185,7 @@ void Client::write_grant(std::size_t index, std::uint32_t capsm, std::uint32_t i
   else
     slot.held.rest();
   slot.written = capsm;
+  if (capsm > 0) slot.had = capsm;
   if (capsm > 0 || !slot.job.tail) slot.history.wrote(capsm, now_ns);
   slot.idle = idle;
   slot.unannounced = false;

@@ -62,8 +62,9 @@ struct Terms {
 
 /// What a client reports about a device, as last read and within what is possible.
 struct ReportedUsage {
-  std::uint32_t demand = 0;   ///< CapSM
-  std::uint32_t holding = 0;  ///< CapSM
+  std::uint32_t demand = 0;    ///< CapSM
+  std::uint32_t holding = 0;   ///< CapSM
+  std::uint32_t original = 0;  ///< CapSM, of launches in original form that have begun
   std::uint32_t outstanding = 0;
   std::uint64_t launches = 0;
   LaunchRate rate;                   ///< of `launches`
@@ -87,6 +88,7 @@ struct Promise {
 struct WrittenGrant {
   /// The grant: what was decided, except in a handover, in a storm, or while nothing is in force.
   std::uint32_t written = 0;
+  std::uint32_t had = 0;  ///< the latest that was not 0
   std::uint32_t idle = 0;
   std::uint32_t epoch = 0;  ///< the daemon's own copy, because the client can write to the page
   Terms terms;
@@ -126,6 +128,7 @@ struct ClientSlot : ReportedUsage, WrittenGrant, PlaceInQueue {
   sched::TurnAccount account;
   std::uint64_t watched = 0;  ///< number of the program on this device in sched::Fairness; 0: none yet
   WorkMeter meter;
+  double metered_sm_s = 0;     ///< WorkMeter::sm_s() as its slices were last charged for it
   std::uint64_t promised = 0;  ///< bytes of memory it was last granted, or reported to hold; 0: nothing limits it
 
   /// What it may be using that others cannot have. While nothing is in force for it, what it leaves is for nobody.

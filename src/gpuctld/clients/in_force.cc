@@ -10,12 +10,14 @@ namespace gpuctl::daemon {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames = {"nothing", "max", "reserve", "weights", "jobs", "storm", "always"};
+constexpr std::array<std::string_view, 8> kNames = {"nothing", "quota", "max",   "reserve",
+                                                    "weights", "jobs",  "storm", "always"};
 
 /// What each node of the tree means for the clients in it and outside of it.
 struct NodeFacts {
   bool inhabited = false;       ///< it, or a node below it, has a client
   bool own = false;             ///< a client is directly in it
+  bool has_quota = false;       ///< it, or one above it, has a quota
   bool limited = false;         ///< it, or one above it, has a max below the device
   bool has_reserve = false;     ///< it, or one above it, has a reserve
   bool beside_reserve = false;  ///< it is outside of a slice with a reserve that matters
@@ -59,6 +61,7 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
     const bool has_parent = nodes[n].parent >= 0;
     const auto parent = static_cast<std::size_t>(has_parent ? nodes[n].parent : 0);
     const NodeFacts above = has_parent ? facts[parent] : NodeFacts{};
+    facts[n].has_quota = nodes[n].has_quota || above.has_quota;
     facts[n].limited = nodes[n].max < capacity || above.limited;
     facts[n].has_reserve = has_parent && (nodes[n].reserve > sched::CapSM{} || above.has_reserve);
     facts[n].uneven = below[n].uneven || above.uneven;
@@ -72,6 +75,7 @@ std::vector<NodeFacts> facts_of(std::span<const sched::NodeInput> nodes, std::sp
 
 InForce first_reason(const NodeFacts& facts, const Resident& client, const DeviceConditions& where) {
   if (where.storms) return InForce::storm;
+  if (facts.has_quota) return InForce::quota;
   if (facts.limited) return InForce::max;
   if (facts.beside_reserve && !where.time_sliced) return InForce::reserve;
   if (client.takes_turns) return InForce::jobs;  // before weights, which are for the policy then

@@ -14,6 +14,7 @@ namespace gpuctl::daemon {
 
 enum class InForce {
   nothing,
+  quota,    ///< its slice, or one above it, has a quota
   max,      ///< its slice, or one above it, may not have the whole device
   reserve,  ///< SMs are kept, or may be wanted back, for a slice that it is not in
   weights,  ///< it competes with slices of another weight

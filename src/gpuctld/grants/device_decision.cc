@@ -68,7 +68,7 @@ std::span<const sched::NodeInput> tree_to_divide(const DeviceInputs& inputs, boo
 
 /// Grant::reserve: SMs that no client outside of the slice can have. 0 if the slice or one above it is limited, because
 /// launches that rely on their reserve are not limited. Where the device is time-sliced an unlimited slice has all of
-/// it.
+/// it. 0 with a quota too, which may be used up.
 std::uint32_t own_reserve(const DeviceInputs& inputs, std::size_t index) {
   const auto [nodes, capacity] = std::pair(inputs.nodes, inputs.where.capacity);
   const bool limited = sched::most_of(nodes, index, capacity) < capacity;
@@ -195,13 +195,14 @@ std::vector<Standing> standings_of(std::span<const sched::NodeInput> nodes, std:
     // stay suspended.
     const CapSM most = sched::most_of(nodes, node, where.capacity);
     const CapSM told = where.time_sliced ? most : guaranteed[node];
-    standings.push_back({.in_force = reasons.first[i],
-                         .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
-                         .reports_jobs = clients[i].reports_jobs,
-                         .reports_work = !where.time_sliced && may_be_lent(nodes, node),
-                         .bounds_alone = reasons.bounds_alone[i],
-                         .suspended = most.count == 0,
-                         .part_first = parts[node]});
+    standings.push_back(
+        {.in_force = reasons.first[i],
+         .guaranteed = most.count == 0 || told == where.capacity ? 0 : told.count,
+         .reports_jobs = clients[i].reports_jobs,
+         .reports_work = reasons.first[i] == InForce::quota || (!where.time_sliced && may_be_lent(nodes, node)),
+         .bounds_alone = reasons.bounds_alone[i],
+         .suspended = most.count == 0,
+         .part_first = parts[node]});
   }
   return standings;
 }
@@ -240,7 +241,8 @@ void decide(const DeviceInputs& inputs, sched::Allocator& scratch, DeviceDecisio
     outcome.capsm = decision.division.clients[i].grant.count;
     if (!outcome.free()) outcome.mode = mode_of(inputs, i, outcome.capsm, common);
     outcome.settled = client.settled.grant || ipc::is_confined(outcome.mode);
-    outcome.reserve = client.under_policy ? 0 : own_reserve(inputs, client.node);
+    const bool has_quota = inputs.standings[i].in_force == InForce::quota;
+    outcome.reserve = client.under_policy || has_quota ? 0 : own_reserve(inputs, client.node);
     outcome.alone = !inputs.where.storms && count == 1 && !client.under_policy &&
                     sched::most_of(inputs.nodes, client.node, inputs.where.capacity) == inputs.where.capacity;
     decision.starving |= decision.division.clients[i].waits_for_turns() && !outcome.free();
@@ -252,7 +254,8 @@ std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator
   const std::size_t count = inputs.clients.size();
   std::vector<Settled> settled(count);
   const auto takes_turns = [&](std::size_t i) {
-    return inputs.clients[i].under_policy || inputs.standings[i].reports_jobs;
+    return inputs.clients[i].under_policy || inputs.standings[i].reports_jobs ||
+           inputs.standings[i].in_force == InForce::quota;
   };
   const auto is_free = [&](std::size_t i) { return inputs.standings[i].in_force == InForce::nothing; };
   if (inputs.where.storms || (count > kMostToSettle && !inputs.where.time_sliced)) return settled;

@@ -17,7 +17,8 @@ struct Standing {
   InForce in_force = InForce::nothing;
   std::uint32_t guaranteed = 0;  ///< Stub::guaranteed_sms
   bool reports_jobs = false;     ///< Resident::reports_jobs
-  bool reports_work = false;     ///< SMs of its slice may be lent, so it wakes the daemon when work begins
+  /// It wakes the daemon when work begins, as SMs of its slice may be lent, or its use of a quota is counted.
+  bool reports_work = false;
   bool bounds_alone = false;     ///< Reasons::bounds_alone
   bool suspended = false;        ///< its slice, or one above it, may have nothing
   std::uint32_t part_first = 0;  ///< where a part begins that it has in common with others (parts.h)

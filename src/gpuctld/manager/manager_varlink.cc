@@ -412,6 +412,10 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
     described.memory_refusals = counts->second.refusals;
   }
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
+  const sched::Bandwidth::Seen throttled = scheduler_.throttled(path, now_ns());
+  described.throttled = throttled.times;
+  described.throttled_us = std::chrono::duration_cast<std::chrono::microseconds>(throttled.time).count();
+  described.quota_now = scheduler_.quota_now(path, now_ns());
   described.latency_now = scheduler_.latency_now(path);
   described.isolation_now = scheduler_.isolation_now(path);
   for (auto gpu = scheduler_.devices().begin(); const sched::Effective& there : scheduler_.effective_on_each(index))

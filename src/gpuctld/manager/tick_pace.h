@@ -28,6 +28,9 @@ class TickPace {
     took_ = took;
   }
 
+  /// No look for the sake of a quota comes sooner than this after another: users set quotas, with periods as they like.
+  Duration least() const { return 10 * took_; }
+
   Duration wait(bool handover, bool busy) const {
     if (handover) return std::clamp<Duration>(took_, kHandoverTick, kBusyTick);
     if (!busy) return kIdleTick;

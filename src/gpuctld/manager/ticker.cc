@@ -28,9 +28,12 @@ void Ticker::arm(bool rests) {
   if (stopped_) return;
   const auto wait = std::min<std::chrono::nanoseconds>(pace_.wait(scheduler_.waiting(), scheduler_.busy()),
                                                        rests ? kBusyTick : kIdleTick);
-  const std::chrono::steady_clock::time_point again{
-      std::chrono::nanoseconds(std::min<std::uint64_t>(scheduler_.again_ns(), INT64_MAX))};
-  const auto at = std::min(std::chrono::steady_clock::now() + wait, again);
+  const auto at_ns = [](std::uint64_t ns) {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(std::min<std::uint64_t>(ns, INT64_MAX)));
+  };
+  const auto now = std::chrono::steady_clock::now();
+  const auto at =
+      std::min({now + wait, at_ns(scheduler_.again_ns()), std::max(at_ns(scheduler_.quota_ns()), now + pace_.least())});
   if (armed_ && at_ <= at) return;
   armed_ = true;
   at_ = at;

@@ -34,6 +34,8 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.max = limit(slice.max);
   settings.max_unlimited = !settings.max;
   settings.max_per_gpu = slice.max_per_gpu.text(AmountOf::sms);
+  settings.quota = slice.quota;
+  settings.burst = slice.burst;
   settings.weight = slice.weight;
   settings.priority = slice.priority;
   settings.isolation = slice.isolated_by_auto ? kIsolations.front() : sched::isolation_name(slice.isolated);

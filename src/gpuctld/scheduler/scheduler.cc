@@ -58,6 +58,7 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const Daem
   nodes_on_.resize(grants_.size());
   contexts_.resize(grants_.size());
   queues_.resize(grants_.size());
+  quotas_.resize(grants_.size());
   work_.resize(grants_.size());
   set_tree(tree_, 0);
 }
@@ -72,6 +73,7 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   isolate_by_record();
   effective_ = tree_.effective();
   nodes_ = tree_.nodes(effective_);
+  renew_quotas(now_ns);
   on_.clear();
   if (sched::differ_by_gpu(tree_.slices()))
     for (const Gpu& gpu : devices_) on_.emplace_back(tree_.on(size_of(gpu)));
@@ -81,6 +83,7 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
     keep_accounts(slices_before, before, tree_.slices(), nodes);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
     keep_for_targets(device, 0, nodes);
+    throttle(device, nodes);
     for (auto& [mps, context] : contexts_[device]) {
       const std::vector<sched::NodeInput> was = std::exchange(context.nodes, {});
       context.nodes = nodes_of_context(device, top_of(mps));
@@ -278,6 +281,10 @@ bool Scheduler::update(std::uint64_t now_ns) {
     set_tree(tree_, now_ns);
     return true;
   }
+  if (step_quotas(now_ns)) {
+    set_tree(tree_, now_ns);
+    return true;
+  }
   if (mark_often()) {
     decide_anew(now_ns);
     return true;
@@ -412,7 +419,7 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
     each_member(device, [&](const DeviceGrants::Member& member) {
       const Client::Slot& slot = member.client->slots()[member.slot];
       sched::each_up_to_root(nodes_, member.client->node, [&](std::size_t n) {
-        if (slot.terms.in_force == InForce::nothing || nodes_[n].max == sched::CapSM{})
+        if (slot.terms.in_force == InForce::nothing || nodes_on_[device][n].max == sched::CapSM{})
           wanted[n] += sched::CapSM{slot.demand};
       });
     });

@@ -26,6 +26,7 @@
 #include "gpuctld/jobs/recorder.h"
 #include "sched/activity.h"
 #include "sched/allocator.h"
+#include "sched/bandwidth.h"
 #include "sched/effective/effective.h"
 #include "sched/latency/control.h"
 #include "sched/latency/isolation_record.h"
@@ -211,6 +212,12 @@ class Scheduler {
 
   /// For which part of the time programs in each slice and below it waited for SMs. In the order of tree().slices().
   const std::vector<sched::Pressure>& pressure() const { return pressure_; }
+  /// When update() has something to do because of quotas, as things are; UINT64_MAX: nothing.
+  std::uint64_t quota_ns() const;
+  /// How often, and for how long, the slice had used up its quota: on all devices together.
+  sched::Bandwidth::Seen throttled(const std::string& slice, std::uint64_t now_ns) const;
+  /// Whose quota is used up now, of the slice and of those above it, and until when, for people; none: nobody's.
+  std::optional<std::string> quota_now(const std::string& slice, std::uint64_t now_ns) const;
   /// A line for each slice with programs that are not in the MPS of the others (share_by()), though they might be.
   std::vector<std::string> left_out_of_mps() const;
 
@@ -326,6 +333,11 @@ class Scheduler {
   void commit(bool more, std::uint64_t now_ns);
   void note_pressure(std::uint64_t now_ns);
   void meter_work(std::uint64_t now_ns, bool all);
+  void renew_quotas(std::uint64_t now_ns);
+  void use_quotas(const Client& client, Client::Slot& slot, double sms, std::uint64_t now_ns);
+  bool step_quotas(std::uint64_t now_ns);
+  void throttle(std::size_t device, std::vector<sched::NodeInput>& nodes) const;
+  bool is_throttled(std::size_t device, std::size_t node) const;
   void collect(Client& client);
   void settle(Client& client);
   /// The tree as it is on the device.
@@ -363,9 +375,16 @@ class Scheduler {
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
   std::vector<sched::Pressure> pressure_;                ///< in the same order
   std::vector<bool> waits_, runs_;                       ///< scratch of note_pressure(), in the same order
-  Accounts accounts_;                                    ///< of programs that have ended or moved, not taken yet
-  std::vector<double> sms_used_;                         ///< scratch of meter_work(), by device
-  std::vector<bool> inhabited_;                          ///< in the same order: it, or a slice below it, has a client
+  struct QuotaUse {
+    sched::Bandwidth bandwidth;
+    double rate = 0;  ///< which part of the device its programs use now
+  };
+  /// By device: of slices with a quota, and by node, null: it has none. The latter is empty where no slice has any.
+  std::vector<std::map<std::string, QuotaUse>> quotas_;
+  std::vector<std::vector<QuotaUse*>> quota_of_;
+  Accounts accounts_;             ///< of programs that have ended or moved, not taken yet
+  std::vector<double> sms_used_;  ///< scratch of meter_work(), by device
+  std::vector<bool> inhabited_;   ///< in the same order: it, or a slice below it, has a client
   /// By device, in the same order: when clients that are or were directly in it had work the last time.
   std::vector<std::vector<sched::Work>> work_;
   /// When the first reserve will be lent, unless its slice launches something before.

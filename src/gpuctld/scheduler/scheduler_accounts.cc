@@ -18,7 +18,8 @@ bool works(const Client& client, std::size_t index) {
 
 /// The SMs that it has: those that it may have, as far as it can fill them. Workers say how many they hold, which is
 /// none while they wait for SMs that others have not left. Towards the end of a kernel they can fill fewer and still
-/// hold them. Where nothing divides the SMs a program has what it can fill.
+/// hold them. Launches in original form that have begun go on where they are when nothing is granted any more; behind
+/// workers in the same stream they would seem to. Where nothing divides the SMs a program has what it can fill.
 std::uint32_t has(const Client::Slot& slot, std::uint32_t device_sms) {
   const bool divided = slot.terms.mode != ipc::Mode::free;
   // Programs that have SMs in common are granted a part of them each, as many as that is while others want them.
@@ -26,8 +27,9 @@ std::uint32_t has(const Client::Slot& slot, std::uint32_t device_sms) {
   const std::uint32_t may_have = slot.most_of(divided ? granted : device_sms);
   if (slot.demand == 0) return may_have;
   const std::uint32_t fills = std::min(may_have, slot.demand);
-  if (!divided || slot.outstanding == 0) return fills;
-  return slot.holding == 0 ? 0 : std::max(slot.holding, fills);
+  if (!divided) return fills;
+  if (slot.outstanding == 0) return granted > 0 ? fills : std::min(slot.original, slot.most_of(slot.had));
+  return slot.holding == 0 ? std::min(slot.original, may_have) : std::max(slot.holding, fills);
 }
 
 }  // namespace
@@ -44,6 +46,8 @@ void Scheduler::meter_work(std::uint64_t now_ns, bool all) {
   each_slot([&](const Client& client, std::size_t i, std::size_t device) {
     if (works(client, i)) sms_used_[device] += has(client.slots()[i], sms_[device]);
   });
+  for (auto& quotas : quotas_)
+    for (auto& [path, quota] : quotas) quota.rate = 0;
   each_slot([&](Client& client, std::size_t i, std::size_t device) {
     Client::Slot& slot = client.slots()[i];
     const bool at_work = works(client, i);
@@ -56,6 +60,7 @@ void Scheduler::meter_work(std::uint64_t now_ns, bool all) {
                      .sms = sms * share,
                      .memory = client.memory(i, devices_[device].memory_bytes)},
                     now_ns);
+    use_quotas(client, slot, at_work ? sms * share : 0, now_ns);
   });
 }
 

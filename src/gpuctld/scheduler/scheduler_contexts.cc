@@ -54,6 +54,7 @@ std::vector<sched::NodeInput> Scheduler::nodes_of_context(std::size_t device, co
   std::vector<sched::NodeInput> nodes =
       sched::nodes_within(slices, fixed_nodes(device), index, sched::CapSM{sms_[device]});
   keep_for_targets(device, index, nodes);
+  throttle(device, nodes);
   return nodes;
 }
 

@@ -121,7 +121,8 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
   sched::LatencyStep step{.now = time_of(now_ns)};
   std::uint64_t launches = 0;
-  const bool frozen = effective_[entry.node].frozen;  // nobody has to yield to what begins nothing
+  // Nobody has to yield to what begins nothing.
+  const bool frozen = effective_[entry.node].frozen || is_throttled(device, entry.node);
   const auto is_own = [&](const DeviceWork::Program& program) {
     return sched::in_or_below(program.client->slice(), entry.path);
   };
@@ -207,7 +208,7 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
       steps[i].bursts = &bursts[i];
       // By turns all are apart in any case; and what a dial does is seen once it is left alone.
       if (!grants_[device].time_sliced() && !steps[i].quiet && !control.entries()[i].steer.moving() &&
-          !effective_[control.entries()[i].node].frozen)
+          !effective_[control.entries()[i].node].frozen && !is_throttled(device, control.entries()[i].node))
         record_isolation(device, control.entries()[i].path, steps[i].launches, now_ns, passed_ns);
     }
     std::vector<sched::NodeInput> nodes = fixed_nodes(device);

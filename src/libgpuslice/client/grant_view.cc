@@ -18,6 +18,11 @@ ipc::Usage* GrantView::usage() const {
   return stub && device_index_ < static_cast<int>(ipc::kMaxDevices) ? &stub->usage[device_index_] : nullptr;
 }
 
+std::uint32_t* GrantView::original() const {
+  ipc::Stub* stub = Client::get().stub();
+  return &ipc::latency_at(*stub, static_cast<std::size_t>(device_index_)).original;
+}
+
 std::uint32_t GrantView::granted() const {
   const Polled* polled = polled_.load(std::memory_order_acquire);
   return std::min(polled ? ipc::load(polled->capsm) : ipc::kUnlimited, sms_);

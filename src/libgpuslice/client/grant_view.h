@@ -57,6 +57,8 @@ class GrantView {
 
   /// Where the client writes its usage; null: no daemon.
   gpuctl::ipc::Usage* usage() const;
+  /// And where LatencyCounts::original. Not null where usage() is not.
+  std::uint32_t* original() const;
 
   /// What workers poll: in a stub page, or in our own memory. Null before the agent has begun.
   gpuctl::Polled* polled() const { return polled_.load(std::memory_order_acquire); }

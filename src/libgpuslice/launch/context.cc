@@ -74,7 +74,7 @@ bool Context::idle() {
 void Context::opaque_started(std::uint64_t blocks, const OpaqueJob& job) {
   {
     std::lock_guard lock(state_.book.mutex());
-    state_.opaque_work.begin(blocks, view().sms(), job);
+    state_.opaque_work.begin(blocks, view().sms(), job, state_.opaque.must_wait());
     state_.usage.publish();
   }
   state_.agent.wake_if_asleep();

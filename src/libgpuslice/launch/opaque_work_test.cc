@@ -16,7 +16,7 @@ std::uint64_t issued(const OpaqueWork& work) {
 }
 
 Opaque::Look saw(std::uint64_t issued_ns) {
-  return {.any = true, .oldest = job(issued_ns)};
+  return {.running = 20, .any = true, .oldest = job(issued_ns)};
 }
 
 /// Looks as the agent does. Returns whether something changed.
@@ -39,6 +39,23 @@ TEST(OpaqueWork, DemandIsThatOfTheLargestLaunchUntilTheAgentLooks) {
   EXPECT_FALSE(look(work, 20, saw(1)));
 }
 
+TEST(OpaqueWork, WhatWaitsForAGrantDoesNotRun) {
+  OpaqueWork work;
+  OpaqueWork::Waiting waiting{.job = job(1)};
+  work.begin(30, kSms, job(1), true);
+  work.enter_gate(waiting);
+  EXPECT_EQ(work.demand(), 30u);
+  EXPECT_EQ(work.running(), 0u);
+  EXPECT_TRUE(look(work, 1, {})) << "the thread has the stream";
+  EXPECT_EQ(work.running(), 0u);
+  work.leave_gate(waiting);
+  EXPECT_EQ(work.running(), 1u) << "until the agent looks";
+  EXPECT_TRUE(look(work, 30, {.running = 30}));
+  EXPECT_EQ(work.running(), 30u);
+  EXPECT_TRUE(look(work, 30, {})) << "it is complete, and the next one waits";
+  EXPECT_EQ(work.running(), 0u);
+}
+
 TEST(OpaqueWork, TheJobIsTheOldestOnTheGpu) {
   OpaqueWork work;
   work.begin(30, kSms, job(1));
@@ -54,7 +71,7 @@ TEST(OpaqueWork, TheJobIsTheOldestOnTheGpu) {
 TEST(OpaqueWork, WhereNoStreamCouldBeLookedAtTheJobStays) {
   OpaqueWork work;
   work.begin(30, kSms, job(1));
-  EXPECT_FALSE(look(work, 30, {}));
+  EXPECT_FALSE(look(work, 30, {.running = 30}));
   EXPECT_EQ(issued(work), 1u);
 }
 

@@ -74,6 +74,7 @@ void UsagePublisher::publish() {
   bool news = wanted != ipc::kNoJobs && tell_head(wanted);
   ipc::store(out->demand, demand);
   ipc::store(out->outstanding, book_.outstanding());
+  ipc::store(*view_.original(), opaque_.running());
   // The daemon need not hear of demand that the current grant covers. But the daemon gives the SMs that other clients
   // leave idle to clients with known demand. So a client that begins with a part of the GPU reports its demand, once
   // for each size of that part.
@@ -91,6 +92,7 @@ void UsagePublisher::withdraw() {
   if (ipc::Usage* out = view_.usage()) {
     ipc::store(out->demand, 0u);
     ipc::store(out->outstanding, 0u);
+    ipc::store(*view_.original(), 0u);
   }
 }
 

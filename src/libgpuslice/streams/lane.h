@@ -65,9 +65,10 @@ struct Lane : std::enable_shared_from_this<Lane> {
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;  ///< blocks of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
-  std::atomic<const char*> latest{nullptr};  ///< Opaque::Launch::name
-  std::atomic<std::uint64_t> latest_ns{0};   ///< when it was launched; CLOCK_MONOTONIC
-  std::atomic<std::uint32_t> latest_sms{0};  ///< how many SMs it was confined to; 0: not confined
+  std::atomic<std::uint64_t> before_gate{0};  ///< `blocks`, while a launch waits for a grant and one before it goes on
+  std::atomic<const char*> latest{nullptr};   ///< Opaque::Launch::name
+  std::atomic<std::uint64_t> latest_ns{0};    ///< when it was launched; CLOCK_MONOTONIC
+  std::atomic<std::uint32_t> latest_sms{0};   ///< how many SMs it was confined to; 0: not confined
   /// hash_of() of the latest confined kernel whose blocks might wait for what does not fit there with them. 0: none
   /// since the stream was empty.
   std::atomic<std::uint64_t> suspect{0};

@@ -56,8 +56,13 @@ void Opaque::wait_for_grant(Lane& lane, const Launch& launch) const {
   // A policy for jobs may come into force during the wait.
   if (lane.job.issued_ns == 0) lane.job = launch.job(lane.latest_ns);
   Owner::Waiting waiting{.job = lane.job};
+  lane.before_gate = lane.blocks;
   owner_.at_gate(waiting);
-  while (must_wait() && !owner_.ended()) std::this_thread::sleep_for(50us);
+  while (must_wait() && !owner_.ended()) {
+    if (lane.before_gate.load() != 0 && lane.is_over()) lane.before_gate = 0;
+    std::this_thread::sleep_for(50us);
+  }
+  lane.before_gate = 0;
   owner_.past_gate(waiting);
 }
 
@@ -266,13 +271,14 @@ Opaque::Turn::~Turn() {
 // A stream counts as empty only if it was found empty twice, with no launch in between. Beginning again costs a launch
 // more than going on, and a program that is hardly ahead of the GPU would begin again all the time.
 std::uint32_t Opaque::demand(Look* look) {
-  std::uint64_t blocks = 0;
+  std::uint64_t blocks = 0, running = 0;
   std::lock_guard lock(mutex_);
   for (const auto& [key, lane] : lanes_) {
     if (!lane->busy.load(std::memory_order_acquire)) continue;
     std::unique_lock turn(lane->mutex, std::try_to_lock);
     if (!turn.owns_lock()) {  // a launch is under way
       ++blocks;
+      running += lane->before_gate.load();
       continue;
     }
     const bool is_over = lane->is_over();
@@ -284,9 +290,14 @@ std::uint32_t Opaque::demand(Look* look) {
       continue;
     }
     blocks += lane->blocks;
+    if (!is_over) running += lane->blocks;
     if (look) consider(*lane, *look);
   }
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, view_.sms()));
+  const auto sms = [this](std::uint64_t all) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, view_.sms()));
+  };
+  if (look) look->running = sms(running);
+  return sms(blocks);
 }
 
 bool Opaque::idle() {

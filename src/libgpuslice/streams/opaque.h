@@ -143,6 +143,7 @@ class Opaque {
 
   /// What a look at all streams shows policies for jobs.
   struct Look {
+    std::uint32_t running = 0;       ///< SMs that could be filled by those that do not wait for a grant
     bool any = false;                ///< there is a stream with launches that could be looked at
     OpaqueJob oldest;                ///< the oldest job in these streams, as far as known
     std::vector<TimedLaunch> timed;  ///< timed launches that completed since the last look
@@ -150,6 +151,8 @@ class Opaque {
   /// How many SMs the launches that are on the GPU now could fill; 0 if all are complete. Asks the driver. `look`: only
   /// for the agent.
   std::uint32_t demand(Look* look = nullptr);
+  /// Whether a launch would wait for a grant now. Needs no lock.
+  bool must_wait() const;
   /// Whether all of them are complete. False too where that cannot be seen at once. The context must be current.
   bool idle();
   /// Writes launches that do not end to the debug file.
@@ -195,7 +198,6 @@ class Opaque {
   bool reports_jobs() const;
   void start_when_granted(Lane& lane, const Launch& launch);
   void wait_for_grant(Lane& lane, const Launch& launch) const;
-  bool must_wait() const;
 
   const GrantView& view_;
   Owner& owner_;
