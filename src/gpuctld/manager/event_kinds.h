@@ -26,7 +26,7 @@ inline constexpr EventKind kEventKinds[] = {
     {"memory", "5cdcd31fc5e34249a49ec0734e31e02d", 5},    {"missed", "9e58953c6a454f91a8a12741d90f5c40", 5},
     {"met", "c1275d9d8c22446888d2191308bf8a80"},          {"fault", "65a42b1b76944f8ab7971081b3cdb257", 4},
     {"mps-came", "099a279b8f8f46029710db0e54d042c5", 5},  {"mps-went", "56c43ad4e76243a5ad301a4015db0a7a", 5},
-    {"unmanaged", "b0bd2994231f4787977809af38d28e12", 5},
+    {"unmanaged", "b0bd2994231f4787977809af38d28e12", 5}, {"throttled", "88aca11eb40c4357a4e51c9c32a95dc0"},
 };
 
 /// The fields of its line in the journal, beside the line itself.

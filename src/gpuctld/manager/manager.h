@@ -110,6 +110,7 @@ class Manager {
   void look_around(std::uint64_t now_ns);
   void tell_unmanaged(const std::vector<GpuUser>& users);
   std::vector<std::string> about_unmanaged() const;
+  void tell_throttled(std::uint64_t now_ns);
   Answer events(Session& session, ipc::Fields& fields);
 
   // manager_usage.cc
@@ -204,6 +205,8 @@ class Manager {
   std::vector<GpuUser> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
   GpuUserWatch unmanaged_watch_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
+  /// By slice with a quota: how often it was seen to be throttled, and when that was last more.
+  std::map<std::string, std::pair<std::int64_t, std::uint64_t>> throttled_;
   std::uint64_t started_ns_;
 };
 

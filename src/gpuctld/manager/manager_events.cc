@@ -23,6 +23,8 @@ constexpr std::chrono::milliseconds kTellTogether{100}, kTellTheRest{1};
 constexpr std::uint64_t kLookEveryNs = 1'000'000'000;
 /// A program that is refused memory again and again is told of so often.
 constexpr std::uint64_t kTellMemoryEveryNs = 1'000'000'000;
+/// A slice that was not throttled for so long is told of anew.
+constexpr std::uint64_t kTellThrottledEveryNs = 60'000'000'000;
 constexpr std::size_t kMostPath = 600;
 
 /// Whether a refusal of the method is told: those that change something for others, or somebody's place.
@@ -136,10 +138,26 @@ void Manager::tell_memory(Attached::Member& member, std::size_t slot, std::int64
   happened(std::move(event), line);
 }
 
-/// Sees what nobody reports: targets of latency that are met or missed, and MPS.
+/// Slices that are throttled, and were not for some time.
+void Manager::tell_throttled(std::uint64_t now_ns) {
+  std::erase_if(throttled_, [&](const auto& entry) { return scheduler_.tree().find(entry.first) == nullptr; });
+  for (const auto& [path, slice] : scheduler_.tree().slices()) {
+    if (slice.quota == kNoQuota) continue;
+    auto& [times, last_ns] = throttled_[path];
+    const std::int64_t now_times = scheduler_.throttled(path, now_ns).times;
+    if (std::exchange(times, now_times) >= now_times) continue;
+    const std::uint64_t before_ns = std::exchange(last_ns, now_ns);
+    if (before_ns != 0 && now_ns < before_ns + kTellThrottledEveryNs) continue;
+    happened({.kind = "throttled", .slice = path, .command = {}, .text = "its quota of " + slice.quota + " is used up"},
+             "slice " + path + " has used up its quota of " + slice.quota, slice.owner_uid);
+  }
+}
+
+/// Sees what nobody reports: quotas that are used up, targets of latency that are met or missed, and MPS.
 void Manager::look_around(std::uint64_t now_ns) {
   if (now_ns < looked_around_ns_ + kLookEveryNs) return;
   looked_around_ns_ = now_ns;
+  tell_throttled(now_ns);
   std::map<std::pair<std::string, std::size_t>, bool> met;
   for (const Scheduler::TargetSeen& target : scheduler_.targets()) {
     using State = sched::Steer::State;

@@ -103,6 +103,8 @@ class Quota(instance.SystemTest):
         shell, alone = self.start_alone()
         self.assertBlocksKept(shell, alone, self.periods())
         self.assertRegex(self.gpuctl("show", "q").stdout, rf"\nquota +{QUOTA}; used up [1-9]\d* times, for \d")
+        instance.wait_until(lambda: "throttled" in self.gpuctl("events", "q").stdout, "an event that tells it")
+        self.assertEqual(self.gpuctl("events", "q").stdout.count(f"its quota of {QUOTA} is used up"), 1)
         self.assertIn("in force on GPU 0: quota", self.gpuctl("explain", shell.pid).stdout)
         self.gpuctl("set", "q", "quota=100ms/1s", "burst=50ms")
         instance.wait_until(lambda: "(throttled)" in self.gpuctl("list").stdout, "list to say why it waits")
