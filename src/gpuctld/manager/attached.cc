@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "gpuctld/manager/tick_pace.h"
 #include "gpuctld/protocol/when_ended.h"
 
 namespace gpuctl::daemon {
@@ -113,7 +114,9 @@ void Attached::open_grants(std::int32_t pid) {
     if (member->client.identity().pid == pid) member->client.open_grants();
 }
 
-void Attached::wake_resting() {
+void Attached::wake_resting(std::uint64_t now_ns) {
+  if (now_ns < woken_ns_ + static_cast<std::uint64_t>(std::chrono::nanoseconds(kBusyTick).count())) return;
+  woken_ns_ = now_ns;
   any_rests_ = false;
   for (const auto& [session, member] : members_) {
     member->kicks = 0;

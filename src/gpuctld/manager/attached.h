@@ -20,8 +20,8 @@
 
 namespace gpuctl::daemon {
 
-/// How often a client may ask between two ticks; then it waits for the next tick. No honest client comes near it.
-inline constexpr int kKicksPerTick = 200;
+/// How often a client may ask in kBusyTick; then it waits for the next tick. No honest client comes near it.
+inline constexpr int kKicksPerTick = 20;
 
 /// Everything is called on the thread that runs the io_context.
 class Attached {
@@ -76,8 +76,8 @@ class Attached {
   bool empty() const { return members_.empty(); }
   std::size_t size() const { return members_.size(); }
   bool any_rests() const { return any_rests_; }
-  /// A tick: those that rest are listened to again.
-  void wake_resting();
+  /// A tick: those that rest are listened to again, if it is not one of a handover, which come sooner.
+  void wake_resting(std::uint64_t now_ns);
 
   /// Whether the log has not said this of the process yet: its slice, or why it is in none.
   bool is_news(std::int32_t pid, const std::string& what) { return arrivals_.news(pid, what); }
@@ -92,6 +92,7 @@ class Attached {
   std::map<Session*, std::shared_ptr<Member>> members_;
   Departed departed_;
   Arrivals arrivals_;
+  std::uint64_t woken_ns_ = 0;  ///< when those that rested were listened to again
   bool any_rests_ = false, stopped_ = false;
 };
 

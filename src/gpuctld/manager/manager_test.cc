@@ -1,11 +1,13 @@
 // Slices, grants and programs, through a manager in this process.
 #include "gpuctld/manager/manager.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <atomic>
 
+#include "gpuctld/clock.h"
 #include "gpuctld/testing/manager_fixture.h"
 #include "gpuctld/testing/pass_along.h"
 
@@ -40,6 +42,31 @@ TEST_F(ManagerTest, AttachGrantsAndKicksMoveGrants) {
   EXPECT_EQ(slice("batch").at("clients"), 1);
   call("SetSlice", {{"path", "batch"}, {"settings", {{"max", 40}}}});
   EXPECT_EQ(batch.granted(), 40u);
+}
+
+/// In a handover too, in which the daemon looks more often by itself.
+TEST_F(ManagerTest, AProgramThatKicksWithoutEndIsHeardSoOftenBetweenTicks) {
+  stop();
+  Config patient;
+  patient.daemon.evict_deadline = 60s;
+  start({}, patient);
+  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("batch", {{"weight", 200}});
+  FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
+  batch.demand(132);
+  ASSERT_TRUE(eventually([&] { return batch.granted() == 132; }));
+  ls.demand(8);
+  ASSERT_TRUE(eventually([&] { return batch.granted() == 124; }));
+  constexpr int kKicks = 1000;
+  const std::uint64_t began = now_ns();
+  for (int i = 0; i < kKicks; ++i) {
+    batch.demand(132);
+    pollfd unheard{batch.kick.get(), POLLIN, 0};
+    while (::poll(&unheard, 1, 0) > 0) continue;
+  }
+  const auto ticks = std::chrono::nanoseconds(now_ns() - began) / kBusyTick + 2;
+  EXPECT_LE(kKicks, ticks * kKicksPerTick);
+  EXPECT_EQ(ls.granted(), 0u) << "it waits for the SMs all the while";
 }
 
 TEST_F(ManagerTest, DemandIsFoundWithoutAKickToo) {

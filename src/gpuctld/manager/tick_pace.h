@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+
+#include "gpuctld/budgets/token_bucket.h"
 
 namespace gpuctl::daemon {
 
@@ -16,30 +19,42 @@ inline constexpr std::chrono::microseconds kHandoverTick{200};
 /// grant.
 inline constexpr std::chrono::milliseconds kIdleTick{250};
 
+/// The same where looks have taken too much lately, and for who asks then.
+inline constexpr std::chrono::milliseconds kCrowdedTick{1};
+
 /// To look at a thousand clients takes long. While nothing changes no more than a hundredth of a core is spent on it,
-/// while something does a tenth, and in a handover half of one. Nobody pays for it: it may be anybody's demand.
+/// while something does a tenth. Nobody pays for it: it may be anybody's demand, and one look serves all who ask. In a
+/// handover, and where a client asks, the daemon looks at once, until that has taken a tenth of a core for a while.
 class TickPace {
  public:
   using Duration = std::chrono::nanoseconds;
 
   /// The daemon looked, and that took so long.
-  void looked(bool changed, Duration took) {
+  void looked(bool changed, Duration took, std::uint64_t now_ns) {
     changed_ = changed;
     took_ = took;
+    looked_ns_ = now_ns;
+    looks_.charge(std::chrono::duration<double>(took).count(), now_ns);
   }
 
-  /// No look for the sake of a quota comes sooner than this after another: users set quotas, with periods as they like.
-  Duration least() const { return 10 * took_; }
-
-  Duration wait(bool handover, bool busy) const {
-    if (handover) return std::clamp<Duration>(took_, kHandoverTick, kBusyTick);
+  Duration wait(bool handover, bool busy, std::uint64_t now_ns) const {
+    if (handover) return std::max(std::clamp<Duration>(took_, kHandoverTick, kBusyTick), rest(now_ns));
     if (!busy) return kIdleTick;
     return std::clamp<Duration>((changed_ ? 10 : 100) * took_, kBusyTick, kIdleTick);
+  }
+
+  /// How long who asks has to wait; 0: not at all.
+  Duration rest(std::uint64_t now_ns) const {
+    if (looks_.wait(now_ns).count() == 0) return {};
+    const auto since = Duration(now_ns - std::min(looked_ns_, now_ns));
+    return std::max(Duration(), std::clamp<Duration>(10 * took_, kCrowdedTick, kBusyTick) - since);
   }
 
  private:
   bool changed_ = true;
   Duration took_{};
+  std::uint64_t looked_ns_ = 0;
+  TokenBucket looks_{{.per_second = 0.1, .burst = 0.1}};  ///< in seconds of the processor
 };
 
 }  // namespace gpuctl::daemon
