@@ -18,7 +18,18 @@ DEMAND, OUTSTANDING = USAGE, USAGE + 3
 MODE_SHIFT, MODE_MASK = 4, 7  # src/ipc/mode.h
 HAVE_OWN_SMS = (0, 3)  # modes `workers` and `part`
 EVERY_S = 0.005
+EXITING = 0x4  # PF_EXITING of the kernel's include/linux/sched.h
 HOLDERS = 2  # of evicted launches, one for each that a program has outstanding: they do no work
+
+
+def goes_on(pid):
+    """Whether the process is there and does not end: the page of one that ends says that it may use all."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            state, *numbers = file.read().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state not in "ZX" and not int(numbers[5]) & EXITING
 
 
 class Witness(threading.Thread):
@@ -59,8 +70,8 @@ class Witness(threading.Thread):
             if (self.pids is None or pid in self.pids)
             and (page[DEMAND] or page[OUTSTANDING])
             and page[FLAGS] >> MODE_SHIFT & MODE_MASK in HAVE_OWN_SMS
-            and os.path.exists(f"/proc/{pid}")
         }
+        may_use = {pid: sms for pid, sms in may_use.items() if goes_on(pid)}
         self.blocks.stdin.write("\n")
         words = [int(word) for word in self.blocks.stdout.readline().split()]
         if not may_use or any(page[EPOCH] != before[pid] for pid, page in latest.items()):
