@@ -76,8 +76,6 @@ reserve-eight 1 reserve-eight corun --seconds 2 --only-batch eight --configurati
 reserve-two 1 reserve-two corun --seconds 4 --only-batch two-train --only-ls $two_ls --configurations $two_reserve
 max-eight 1 max-eight corun --seconds 2 --only-ls fill,decode --only-batch eight --configurations $max_eight
 max-train 1 max-train corun --seconds 4 --only-ls fill,decode,resnet --only-batch train --configurations $max_train
-flep 9    flep             corun-starts --pairs flep --configurations mps-stream,ours-hpf
-flep-two 9 flep-two        corun --pairs flep-two --configurations mps-stream,ours-priority,ours-hpf
 TABLE
 )
 

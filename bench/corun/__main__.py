@@ -13,8 +13,8 @@ import tempfile
 import time
 
 from ..lab.modes import gpus
-from . import flep, plot, table
-from .configurations import CONFIGURATIONS, MPS, OURS, TIME_SLICED, with_changes
+from . import plot, table
+from .configurations import CONFIGURATIONS, OURS, TIME_SLICED, with_changes
 from .results import Results
 from .rounds import Rounds
 from .stage import ROOT, Stage
@@ -74,12 +74,6 @@ def parse():
         "--configurations",
         metavar="NAME[:KEY=VALUE],...",
         help="KEY: of [daemon] or [lab] in gpuctl.toml, or reserve, a part of the SMs",
-    )
-    parser.add_argument(
-        "--pairs",
-        choices=(flep.ALL, flep.TWO),
-        help=f"instead of the matrix: FLEP's 28 pairs of kernels (Figure 8), all programs at once; {flep.TWO}: the two "
-        "of one pair at a time, as in the paper",
     )
     parser.add_argument("--limit-s", type=float, default=3600, help="begin nothing that would not be over by then")
     parser.add_argument(
@@ -203,25 +197,6 @@ def matrix(options, scratch, out):
     return results.data
 
 
-def pairs(options, scratch, out):
-    """Runs FLEP's pairs, in some configurations under MPS."""
-    configurations = chosen_configurations(options.configurations or ",".join(flep.DEFAULT))
-    if any(configuration.mode != MPS for configuration in configurations):
-        raise SystemExit("corun: FLEP's pairs are measured under MPS only")
-    results = Results(options.json or out / "corun.json", head(options, configurations))
-    end = time.monotonic() + options.limit_s
-
-    def say(configuration, numbers, count):
-        print(f"corun: FLEP, {configuration.name}, round {counted(numbers)}: {count} pairs", file=sys.stderr)
-
-    stage = Stage(options.build_dir, scratch, options.software)
-    try:
-        flep.run(stage, results, options, configurations, lambda: end - time.monotonic(), say)
-    finally:
-        close(stage, results, scratch, out)
-    return results.data
-
-
 def main():
     options = parse()
     if options.list:
@@ -234,7 +209,7 @@ def main():
     out = pathlib.Path(options.out or pathlib.Path(options.build_dir) / "corun")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="corun.") as scratch:
-        data = (pairs if options.pairs else matrix)(options, pathlib.Path(scratch), out)
+        data = matrix(options, pathlib.Path(scratch), out)
     text = "\n".join(table.lines(data))
     (out / "corun.txt").write_text(text + "\n", encoding="utf-8")
     if data["cells"]:

@@ -6,7 +6,7 @@ python3 -m bench.corun.table FILE.json...
 import json
 import sys
 
-from . import aims, flep_figures, regret
+from . import aims, regret
 from .configurations import OURS
 
 COLUMNS = ("configuration", "LS p50 us", "LS p99 us", "batch /s", "of alone", "distance")
@@ -100,16 +100,6 @@ def summary_row(cell):
 def lines(data):
     machine, options = data["machine"], data["options"]
     yield f"{machine['gpu']}, {machine['cores']} cores, {machine['when']}, commit {machine['commit']}"
-    if "flep" in data:
-        yield (
-            f"FLEP's pairs, {data['flep']['programs']}, {options['rounds']} rounds "
-            f"{'in one start' if options['quick'] else 'by turns'}: median time of the short kernel, issue to end, in "
-            f"ms (speed-up over {flep_figures.BASE})"
-        )
-        yield from aligned(flep_figures.lines(data["flep"]))
-        for name, reason in dict.fromkeys((missing["configuration"], missing["reason"]) for missing in data["missing"]):
-            yield f"not run: {name}: {reason}"
-        return
     yield (
         f"rounds {options['rounds']} of {options['seconds']} s after {options['settle']} s, "
         f"median (least..greatest); {data['order']}"
