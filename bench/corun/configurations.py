@@ -128,7 +128,7 @@ CONFIGURATIONS = {
                 f"ours, MPS, priority {PRIORITY} and a reserve for LS, {mode}",
                 ls_slice=("--priority", PRIORITY, "--reserve", RESERVE, "--reserve-mode", mode),
             )
-            for mode in ("strict", "active", "lend")
+            for mode in ("strict", "active")
         ),
         ours(
             "ours-strict",
@@ -140,7 +140,6 @@ CONFIGURATIONS = {
             "ours, MPS, reserve for LS, kept while LS is active",
             ls_slice=("--reserve", RESERVE, "--reserve-mode", "active"),
         ),
-        ours("ours-lend", "ours, MPS, reserve for LS, lent", ls_slice=("--reserve", RESERVE, "--reserve-mode", "lend")),
         ours(
             "ours-weights",
             "ours, MPS, weight 200 for LS, 100 for batch",

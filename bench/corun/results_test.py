@@ -12,7 +12,7 @@ from bench.corun import merge, plot, table
 from bench.corun.configurations import CONFIGURATIONS
 from bench.corun.results import Results, point, spread
 
-NAMES = ("alone", "mps", "mps-stream", "ours-strict", "ours-lend")
+NAMES = ("alone", "mps", "mps-stream", "ours-strict", "ours-active")
 
 
 def workload(name):
@@ -45,8 +45,8 @@ def results(path):
         )
         found.add(ls, batch, CONFIGURATIONS["mps-stream"], number, [ls_report(80, 100), {"rate": 98.0}])
         found.add(ls, batch, CONFIGURATIONS["ours-strict"], number, [ls_report(60, 80), {"rate": 90.0}])
-    found.add(ls, batch, CONFIGURATIONS["ours-lend"], 0, [ls_report(300, 400, unserved=7), {"rate": 49.0}])
-    found.miss(ls, batch, CONFIGURATIONS["ours-lend"], [1, 2], "no time left")
+    found.add(ls, batch, CONFIGURATIONS["ours-active"], 0, [ls_report(300, 400, unserved=7), {"rate": 49.0}])
+    found.miss(ls, batch, CONFIGURATIONS["ours-active"], [1, 2], "no time left")
     found.save()
     return found
 
@@ -71,14 +71,14 @@ class ResultsTest(unittest.TestCase):
     def test_of_different_batch_programs_ratios_count_alike(self):
         ls, both = workload("short"), workload("both")
         self.data["workloads"]["both"] = {"batch": "two of different kinds"}
-        for name, rates in (("mps", (50, 2.0)), ("ours-strict", (25, 4.0)), ("ours-lend", (50, 0.0))):
+        for name, rates in (("mps", (50, 2.0)), ("ours-strict", (25, 4.0)), ("ours-active", (50, 0.0))):
             reports = [ls_report(1, 2), *({"rate": rate} for rate in rates)]
             self.results.add(ls, both, CONFIGURATIONS[name], 0, reports)
         self.results.save()
         points = self.data["cells"][1]["points"]
         self.assertAlmostEqual(points["mps"]["throughput"]["median"], 10)
         self.assertAlmostEqual(points["ours-strict"]["throughput"]["median"], 10)
-        self.assertEqual(points["ours-lend"]["throughput"]["median"], 0)
+        self.assertEqual(points["ours-active"]["throughput"]["median"], 0)
         self.assertIn("10.00: products 50.00, training 2.00", "\n".join(table.lines(self.data)))
 
     def test_alone_and_shares(self):
@@ -89,22 +89,22 @@ class ResultsTest(unittest.TestCase):
 
     def test_the_place_of_ours(self):
         self.assertEqual(self.cell["stock_frontier"], ["mps", "mps-stream"])
-        strict, lend = self.cell["ours"]["ours-strict"], self.cell["ours"]["ours-lend"]
+        strict, active = self.cell["ours"]["ours-strict"], self.cell["ours"]["ours-active"]
         self.assertTrue(strict["on_frontier"])
         self.assertAlmostEqual(strict["distance"], 0.8)
-        self.assertEqual((lend["on_frontier"], lend["distance"]), (False, 2.0))
+        self.assertEqual((active["on_frontier"], active["distance"]), (False, 2.0))
         self.assertEqual(self.cell["best_of_ours"], "ours-strict")
 
     def test_has(self):
         self.assertTrue(self.results.has(workload("short"), None, CONFIGURATIONS["alone"], 2))
-        self.assertFalse(self.results.has(workload("short"), workload("long"), CONFIGURATIONS["ours-lend"], 1))
+        self.assertFalse(self.results.has(workload("short"), workload("long"), CONFIGURATIONS["ours-active"], 1))
 
     def test_table(self):
         lines = list(table.lines(self.data))
         self.assertTrue(any(line.startswith("* mps-stream ") for line in lines), lines)
         self.assertTrue(any(line.startswith("+ ours-strict ") and line.endswith("0.80") for line in lines), lines)
-        self.assertTrue(any(line.startswith("  ours-lend ") and "(7 unserved)" in line for line in lines), lines)
-        self.assertIn("  not run: ours-lend, round 2, 3: no time left", lines)
+        self.assertTrue(any(line.startswith("  ours-active ") and "(7 unserved)" in line for line in lines), lines)
+        self.assertIn("  not run: ours-active, round 2, 3: no time left", lines)
         self.assertTrue(
             lines[-1].startswith("short x long  ours-strict: p99 80.00 us, 90.00/s  mps-stream: "), lines[-1]
         )
@@ -114,14 +114,14 @@ class ResultsTest(unittest.TestCase):
         drawing = xml.etree.ElementTree.fromstring("\n".join(plot.svg(self.data)))
         texts = {text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")}
         self.assertLessEqual(
-            {"short x long", "1 mps", "2 mps-stream", "3 ours-strict", "4 ours-lend", "1", "2", "3", "4", "alone"},
+            {"short x long", "1 mps", "2 mps-stream", "3 ours-strict", "4 ours-active", "1", "2", "3", "4", "alone"},
             texts,
         )
 
     def test_merged(self):
         fewer = json.loads(json.dumps(self.data))
         fewer["machine"]["when"] = "tomorrow"
-        del fewer["cells"][0]["points"]["ours-lend"]
+        del fewer["cells"][0]["points"]["ours-active"]
         other = json.loads(json.dumps(fewer))
         other["cells"][0]["ls"] = "other"
         other["workloads"]["other"] = {"ls": "other kernels"}

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kIdGreatest = 0xfffffffe;  ///< of a user or group
 inline constexpr std::int64_t kNoGroup = -1;             ///< as owner_gid: no group owns the slice
 
 /// Values of reserve_mode, in the order of sched::ReserveMode, and of isolation.
-inline constexpr std::array<std::string_view, 3> kReserveModes{"strict", "active", "lend"};
+inline constexpr std::array<std::string_view, 2> kReserveModes{"strict", "active"};
 inline constexpr std::array<std::string_view, 3> kIsolations{"auto", "shared", "isolated"};
 inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
 
@@ -38,8 +38,8 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
          .per_gpu = &SliceSettings::reserve_per_gpu) \
   TEXT(reserve_per_gpu, "none", .kind = SettingKind::sms_per_gpu) \
   TEXT(reserve_mode, "active", .kind = SettingKind::choice, .choices = kReserveModes, \
-       .option = "reserve-mode", .argument = "strict|active|lend", \
-       .help = "Keep the reserve free: always, while the slice is active (default), or never") \
+       .option = "reserve-mode", .argument = "strict|active", \
+       .help = "Keep the reserve free: always, or while the slice is active (default)") \
   NUMBER(reserve_hold_ms, 100, .kind = SettingKind::milliseconds, .least = 1, .greatest = 3'600'000, \
          .option = "reserve-hold", .argument = "TIME", \
          .help = "With mode active: how long after its last launch the slice counts as active (100ms)") \

@@ -18,7 +18,7 @@ Snapshot sample() {
               {.path = "ls",
                .reserve = 8,
                .reserve_per_gpu = "1:4",
-               .reserve_mode = "lend",
+               .reserve_mode = "active",
                .reserve_hold_ms = 70,
                .max = 40,
                .max_per_gpu = "25%",

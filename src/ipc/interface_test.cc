@@ -176,7 +176,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   Slice slice;
   slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
       slice.effective_memory_max = slice.effective_memory_high = slice.memory_high = 1;
-  slice.effective_reserve_mode = "lend";
+  slice.effective_reserve_mode = "active";
   slice.effective_isolation = "isolated";
   slice.effective_frozen = "yes";
   slice.quota_now = slice.latency_now = slice.isolation_now = "-";

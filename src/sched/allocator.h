@@ -52,7 +52,7 @@ struct NodeInput {
 
   /// Whether the reserve is kept free now even if no client demands it.
   bool keeps_reserve() const { return strict || active; }
-  /// Whether it is kept free at some times: its mode is not `lend`.
+  /// Whether it is kept free at some times. Who counts `strict` reserves alone takes the holds away.
   bool may_keep_reserve() const { return strict || hold.count() > 0; }
 };
 

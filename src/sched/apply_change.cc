@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/former_mode.h"
 #include "base/latency_text.h"
 #include "sched/policy.h"
 #include "sched/temporal/job_policy.h"
@@ -33,6 +34,7 @@ const Policy* dividing_policy(std::string_view text) {
 std::string what_is_wrong(const SliceSetting& setting, const std::string& text) {
   if (setting.kind == SettingKind::choice) {
     if (std::ranges::find(setting.choices, text) != setting.choices.end()) return {};
+    if (is_former_mode(setting, text)) return std::string(kFormerReserveModeSays);
     std::string choices;
     for (const std::string_view choice : setting.choices)
       choices.append(choices.empty() ? "" : choice == setting.choices.back() ? " or " : ", ").append(choice);

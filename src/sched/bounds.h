@@ -14,7 +14,7 @@ CapSM most_of(std::span<const NodeInput> nodes, std::size_t index, CapSM capacit
 
 /// For each node: how many SMs the clients directly in it can always reach. This is what the maxima on its path allow,
 /// less the strict and active reserves outside of that path. An active reserve counts even while its slice is idle: its
-/// clients may have work at any moment. Reserves that are lent and weights do not count. At least 1.
+/// clients may have work at any moment. Weights do not count. At least 1.
 std::vector<CapSM> guaranteed(std::span<const NodeInput> nodes, CapSM capacity);
 
 }  // namespace gpuctl::sched

@@ -24,7 +24,6 @@ struct Policy;
 enum class ReserveMode {
   strict,  ///< kept free while idle: its clients start without waiting (SMGuard's reservation)
   active,  ///< kept free while the slice has had work within its hold, otherwise lent
-  lend,    ///< others may use it while idle; taken back on demand
 };
 std::string_view mode_name(ReserveMode mode);
 /// Empty if there is no such mode.

@@ -112,14 +112,13 @@ TEST(SliceTree, TheAllocatorLearnsWhichReservesLapse) {
   SliceTree tree = tree_of_132();
   ASSERT_TRUE(tree.create("a", {.reserve = 4, .reserve_mode = "active", .reserve_hold_ms = 20}, kRoot));
   ASSERT_TRUE(tree.create("b", {.reserve = 4, .reserve_mode = "strict", .reserve_hold_ms = 20}, kRoot));
-  ASSERT_TRUE(tree.create("c", {.reserve = 4, .reserve_mode = "lend", .reserve_hold_ms = 20}, kRoot));
-  ASSERT_TRUE(tree.create("d", {}, kRoot));  // no reserve
+  ASSERT_TRUE(tree.create("c", {}, kRoot));  // no reserve
   const std::vector<NodeInput> nodes = tree.nodes();
   EXPECT_EQ(nodes[1].hold, std::chrono::milliseconds(20));
   EXPECT_FALSE(nodes[1].keeps_reserve());
   EXPECT_TRUE(nodes[2].keeps_reserve());
   EXPECT_FALSE(nodes[3].keeps_reserve());
-  for (const std::size_t other : {2u, 3u, 4u}) EXPECT_EQ(nodes[other].hold.count(), 0);
+  for (const std::size_t other : {2u, 3u}) EXPECT_EQ(nodes[other].hold.count(), 0);
 }
 
 TEST(SliceTree, NamesTheFieldAtFault) {
@@ -127,6 +126,8 @@ TEST(SliceTree, NamesTheFieldAtFault) {
   const auto field = [&](const SliceChange& change) { return tree.create("x", change, kRoot).error().field; };
   EXPECT_EQ(field({.reserve = -1}), "reserve");
   EXPECT_EQ(field({.reserve_mode = "maybe"}), "reserve_mode");
+  EXPECT_EQ(tree.create("x", {.reserve_mode = "lend"}, kRoot).error().message(),
+            "reserve_mode: lend is no more; active with a reserve_hold of 1 ms took its place");
   EXPECT_EQ(field({.reserve_hold_ms = 0}), "reserve_hold_ms");
   EXPECT_EQ(field({.reserve_hold_ms = 3'600'001}), "reserve_hold_ms");
   EXPECT_EQ(field({.max = 1 << 24}), "max");

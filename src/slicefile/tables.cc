@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/former_mode.h"
 #include "base/limit_text.h"
 #include "base/regular_file.h"
 #include "sched/apply_change.h"
@@ -73,7 +74,9 @@ void SliceTables::check(const std::string& prefix, const ConfiguredSlice& slice)
   sched::Slice fresh;
   fresh.policy = &sched::policies().front();
   if (slice.path == "/") fresh.reserve = {};
-  const auto result = sched::apply_change(fresh, slice.change);
+  sched::SliceChange change = slice.change;
+  if (former_) replace_former_mode(change);
+  const auto result = sched::apply_change(fresh, change);
   if (result) return;
   const auto found = slice.where_of.find(result.error().field);
   problems_.push_back((found == slice.where_of.end() ? slice.where : found->second) + ": " + prefix + "." +

@@ -20,9 +20,11 @@ std::string names_of(const auto& rows) {
 
 class SliceTables : public Values {
  public:
-  /// Adds to `problems` and to `slices`, which must outlive this object.
-  SliceTables(std::string file, std::vector<std::string>& problems, std::vector<ConfiguredSlice>& slices)
-      : Values(std::move(file), problems), problems_(problems), slices_(slices) {}
+  /// Adds to `problems` and to `slices`, which must outlive this object. `former`: the former reserve mode is no
+  /// problem, as the caller replaces it (base/former_mode.h).
+  SliceTables(std::string file, std::vector<std::string>& problems, std::vector<ConfiguredSlice>& slices,
+              bool former = false)
+      : Values(std::move(file), problems), problems_(problems), slices_(slices), former_(former) {}
 
   /// `key`, "slice", and the table of tables that it has.
   void tables(const toml::key& key, const toml::node& node);
@@ -43,6 +45,7 @@ class SliceTables : public Values {
 
   std::vector<std::string>& problems_;
   std::vector<ConfiguredSlice>& slices_;
+  bool former_;
 };
 
 /// Hands the content of a file to `read`. If it cannot be read or parsed, that is a problem.

@@ -21,9 +21,9 @@ TEST_F(CommandLine, CreateSliceSendsOnlyWhatWasGiven) {
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(daemon_.asked("CreateSlice"), R"({"path":"ls","settings":{"reserve":8}})");
   gpuctl({"create-slice", "/batch", "--max=none", "--weight", "50", "--priority", "-5", "--memory-max", "2G",
-          "--reserve-mode", "lend", "--policy", "share", "--owner", "0:0"});
+          "--reserve-mode", "strict", "--policy", "share", "--owner", "0:0"});
   EXPECT_EQ(daemon_.asked("CreateSlice"),
-            R"({"path":"batch","settings":{"reserve_mode":"lend","max_unlimited":true,"weight":50,"priority":-5,)"
+            R"({"path":"batch","settings":{"reserve_mode":"strict","max_unlimited":true,"weight":50,"priority":-5,)"
             R"("memory_max":2147483648,"policy":"share","owner_uid":0,"owner_gid":0}})");
 }
 

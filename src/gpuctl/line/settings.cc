@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/device_list.h"
+#include "base/former_mode.h"
 #include "base/join_text.h"
 #include "base/latency_text.h"
 #include "base/limit_text.h"
@@ -143,6 +144,7 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     case SettingKind::bytes:
       return put(bytes(value, where));
     case SettingKind::choice:
+      if (is_former_mode(setting, value)) return usage(where + ": " + std::string(kFormerReserveModeSays));
       if (std::ranges::find(setting.choices, value) == setting.choices.end()) {
         const auto meant = closest(value, {setting.choices.begin(), setting.choices.end()});
         return usage(where + ": " + in_quotes(value) + " is not one of " + setting.argument +

@@ -23,9 +23,9 @@ std::string set(const std::vector<std::string>& assignments) {
 
 TEST(Settings, EveryKey) {
   EXPECT_EQ(
-      set({"reserve=8", "reserve-mode=lend", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3",
+      set({"reserve=8", "reserve-mode=strict", "reserve-hold=50ms", "max=40", "weight=50", "priority=-3",
            "isolation=isolated", "memory-max=16G", "latency=1.3x", "policy=share", "frozen=yes", "owner=0:0"}),
-      R"({"reserve":8,"reserve_mode":"lend","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"isolation":"isolated",)"
+      R"({"reserve":8,"reserve_mode":"strict","reserve_hold_ms":50,"max":40,"weight":50,"priority":-3,"isolation":"isolated",)"
       R"("memory_max":17179869184,"latency":"1.3x","policy":"share","frozen":"yes","owner_uid":0,"owner_gid":0})");
 }
 
@@ -49,9 +49,10 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"priority=high"}), "priority: 'high' is not a whole number such as 10");
   EXPECT_EQ(set({"memory-max=lots"}),
             "memory-max: 'lots' is not a size; give bytes or a number with K, M, G or T such as 16G, or 'none'");
-  EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not one of strict|active|lend; did you mean 'lend'?");
-  EXPECT_EQ(set({"reserve-mode=activ"}),
-            "reserve-mode: 'activ' is not one of strict|active|lend; did you mean 'active'?");
+  EXPECT_EQ(set({"reserve-mode=lent"}), "reserve-mode: 'lent' is not one of strict|active");
+  EXPECT_EQ(set({"reserve-mode=activ"}), "reserve-mode: 'activ' is not one of strict|active; did you mean 'active'?");
+  EXPECT_EQ(set({"reserve-mode=lend"}),
+            "reserve-mode: lend is no more; active with a reserve_hold of 1 ms took its place");
   EXPECT_EQ(set({"isolation=sometimes"}), "isolation: 'sometimes' is not one of auto|shared|isolated");
   EXPECT_EQ(set({"latency=5"}),
             "latency: '5' is not a target; give a time from 10us to 3600s such as 5ms, a multiple from 1x to 1000x "

@@ -236,8 +236,8 @@ class Reader {
     std::string mode = "strict";
     string(in, p, "reserve_mode", mode);
     app.limits.strict = mode == "strict";
-    if (mode != "strict" && mode != "lend")
-      problem(in.get("reserve_mode")->source(), p + "reserve_mode", "must be strict or lend, not \"" + mode + "\"");
+    if (mode != "strict" && mode != "active")
+      problem(in.get("reserve_mode")->source(), p + "reserve_mode", "must be strict or active, not \"" + mode + "\"");
     if (const toml::node* node = in.get("isolated")) {
       if (const auto value = node->value_exact<bool>())
         app.isolated = *value;

@@ -43,7 +43,7 @@ priority = 3
 repeat = 8
 device = 2
 reserve = 4
-reserve_mode = "lend"
+reserve_mode = "active"
 max = 20
 latency = "1.3x"
 )",

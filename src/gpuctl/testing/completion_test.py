@@ -16,7 +16,7 @@ GPUCTL = pathlib.Path(sys.argv[1]).resolve()
 TYPED = {
     "gpuctl cre": {"create-slice"},
     "gpuctl s": {"set", "save", "show", "status", "simulate"},
-    "gpuctl create-slice x --reserve-mode ": {"strict", "active", "lend"},
+    "gpuctl create-slice x --reserve-mode ": {"strict", "active"},
     "gpuctl create-slice x --isolation ": {"auto", "shared", "isolated"},
     "gpuctl adv": {"advise"},
     "gpuctl us": {"usage"},

@@ -27,9 +27,8 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   const sched::Policy* policy = sched::find_policy(s.policy.substr(0, s.policy.find(':')));
   const std::string_view help = policy != nullptr ? policy->help : "";
   const std::string hold = format_us(1000.0 * static_cast<double>(s.reserve_hold_ms));
-  const std::string kept = s.reserve_mode == "strict"   ? ", kept free"
-                           : s.reserve_mode == "active" ? ", kept free while active and " + hold + " longer"
-                                                        : ", lent until needed";
+  const std::string kept =
+      s.reserve_mode == "strict" ? ", kept free" : ", kept free while active and " + hold + " longer";
   line("slice", printable(s.path));
   const auto amount = [](const std::string& every, const std::string& fallback, const std::string& per_gpu,
                          const std::string& same) {

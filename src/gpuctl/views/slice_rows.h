@@ -18,7 +18,7 @@ struct TreeRow {
 std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices);
 
 // In parentheses: what is in force where slices above bound it.
-std::string reserve_text(const ipc::Slice& slice);   ///< "-", "8", "8 lend", "8 strict (lend)"
+std::string reserve_text(const ipc::Slice& slice);   ///< "-", "8", "8 strict", "8 strict (active)"
 std::string max_text(const ipc::Slice& slice);       ///< "-", "40", "- (40)", "40 (frozen)", "40 (throttled)"
 std::string priority_text(const ipc::Slice& slice);  ///< "7", "7 (-10)"
 std::string owner_text(const ipc::Slice& slice);     ///< "root", "alice:ml"

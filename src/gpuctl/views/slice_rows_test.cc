@@ -10,7 +10,7 @@ using Lines = std::vector<std::string>;
 std::vector<ipc::Slice> slices() {
   return {{.path = "batch/train",
            .reserve = 4,
-           .reserve_mode = "lend",
+           .reserve_mode = "strict",
            .max = 40,
            .weight = 50,
            .owner_uid = 4000000000,
@@ -53,14 +53,15 @@ TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
   EXPECT_EQ(bounds_text(bound), "");
   bound.effective_priority = -10;
   bound.effective_max = 40;
-  bound.effective_reserve_mode = "lend";
+  bound.effective_reserve_mode = "active";
   bound.effective_memory_max = 1 << 30;
   EXPECT_EQ(priority_text(bound), "100 (-10)");
   EXPECT_EQ(max_text(bound), "- (40)");
-  EXPECT_EQ(reserve_text(bound), "8 strict (lend)");
-  EXPECT_EQ(bounds_text(bound),
-            "slices above bound it: priority -10 instead of 100, max 40 instead of none, reserve mode lend instead of "
-            "strict, memory max 1 GiB instead of none");
+  EXPECT_EQ(reserve_text(bound), "8 strict (active)");
+  EXPECT_EQ(
+      bounds_text(bound),
+      "slices above bound it: priority -10 instead of 100, max 40 instead of none, reserve mode active instead of "
+      "strict, memory max 1 GiB instead of none");
 }
 
 TEST(SliceRows, PressureIsALineEach) {
@@ -95,12 +96,12 @@ TEST(SliceRows, TheTopmostPolicyForJobsRules) {
 TEST(SliceRows, Listing) {
   EXPECT_EQ(
       slice_table(slices()).lines(),
-      (Lines{"SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  OWNER                  GRANTED  DEMAND  CLIENTS",
-             "/                -    -     100         0  share   root                       132     140      0+2",
-             "  batch          -  100      50         0  share   root                        36      40      0+1",
-             "    train   4 lend   40      50         0  share   4000000000:4000000001       36      40        1",
-             "  batch-2        -    -     100         0  share   root                         0       0        0",
-             "  ls             8    -     100        10  share   root                         8       8        1"}));
+      (Lines{"SLICE       RESERVE  MAX  WEIGHT  PRIORITY  POLICY  OWNER                  GRANTED  DEMAND  CLIENTS",
+             "/                 -    -     100         0  share   root                       132     140      0+2",
+             "  batch           -  100      50         0  share   root                        36      40      0+1",
+             "    train  4 strict   40      50         0  share   4000000000:4000000001       36      40        1",
+             "  batch-2         -    -     100         0  share   root                         0       0        0",
+             "  ls              8    -     100        10  share   root                         8       8        1"}));
 }
 
 }  // namespace

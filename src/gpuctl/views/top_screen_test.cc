@@ -41,7 +41,7 @@ ipc::Snapshot snapshot(int seconds) {
                .clients = 1},
               {.path = "batch/train",
                .reserve = 4,
-               .reserve_mode = "lend",
+               .reserve_mode = "strict",
                .owner_gid = 0,
                .granted = 100,
                .demand = 124,
@@ -60,11 +60,11 @@ TEST(TopScreen, PlainText) {
       render_top(&before, now, {}),
       (Lines{
           "GPU 0  NVIDIA H200 (mps)  [################################=.......]  108 of 132 SMs granted, 106 held", "",
-          "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
-          "/                -    -     100         0  share       108     132        0",
-          "  batch          -  100      50         0  share       100     124        1",
-          "    train   4 lend    -     100         0  share       100     124        1",
-          "  ls             8    -     100        10  share         8       8        1", "",
+          "SLICE       RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
+          "/                 -    -     100         0  share       108     132        0",
+          "  batch           -  100      50         0  share       100     124        1",
+          "    train  4 strict    -     100         0  share       100     124        1",
+          "  ls              8    -     100        10  share         8       8        1", "",
           " PID  SLICE        GPU  STATE     MODE     GRANTED  HOLDING  LAUNCH/S  EVICT/S  EVICT MEAN  EVICT LAST    "
           "P50      P99  P99.9  COMMAND",
           " 815  batch/train    0  running   workers      100      100       116       50     24.3 us     1.25 ms  48 "
@@ -79,9 +79,9 @@ TEST(TopScreen, SlicesHaveTheLatencyOfTheirPrograms) {
   ipc::Snapshot now = snapshot(2);
   now.slices[3].latencies = {{"requests", 10, 100, 1400, 3300, 5100}, {"requests", 0, 900, 1, 2, 3}};
   const Lines lines = render_top(nullptr, now, {90, 24, false, true});
-  EXPECT_EQ(lines[3], "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS     P99");
-  EXPECT_EQ(lines[4], "/                -    -     100         0  share       108     132        0       -");
-  EXPECT_EQ(lines[7], "  ls             8    -     100        10  share         8       8        1  3.3 ms");
+  EXPECT_EQ(lines[3], "SLICE       RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS     P99");
+  EXPECT_EQ(lines[4], "/                 -    -     100         0  share       108     132        0       -");
+  EXPECT_EQ(lines[7], "  ls              8    -     100        10  share         8       8        1  3.3 ms");
   EXPECT_NE(render_top(nullptr, now, {80, 24, false, true})[7].find("3.3 ms"), std::string::npos);
 }
 
@@ -95,9 +95,9 @@ TEST(TopScreen, FairnessIsShownWhereItIsKnown) {
   ipc::Snapshot now = snapshot(2);
   now.fairness = {{"/", 10, 2, 9, 2.5, 0.5, 0.83, 3, 9, 2.5, 0.5, 3}, {.slice = "ls", .seconds = 10, .launches = 4}};
   const Lines lines = render_top(nullptr, now, {});
-  EXPECT_EQ(lines[2], "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS  ANTT  DNTT   STP");
-  EXPECT_EQ(lines[3], "/                -    -     100         0  share       108     132        0  2.50  0.50  0.83");
-  EXPECT_EQ(lines[6], "  ls             8    -     100        10  share         8       8        1     -     -     -");
+  EXPECT_EQ(lines[2], "SLICE       RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS  ANTT  DNTT   STP");
+  EXPECT_EQ(lines[3], "/                 -    -     100         0  share       108     132        0  2.50  0.50  0.83");
+  EXPECT_EQ(lines[6], "  ls              8    -     100        10  share         8       8        1     -     -     -");
 }
 
 TEST(TopScreen, FirstSampleHasNoRates) {
@@ -135,11 +135,11 @@ TEST(TopScreen, EightyColumns) {
   const Lines lines = render_top(&before, now, {80, 24, false, true});
   EXPECT_EQ(lines, (Lines{"gpuctl top: 4 slices, 3 clients                                  ? help  q quits",
                           "GPU 0  NVIDIA H200 (mps)  [██████████████▒···]  108 of 132 SMs granted, 106 held", "",
-                          "SLICE      RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
-                          "/                -    -     100         0  share       108     132        0",
-                          "  batch          -  100      50         0  share       100     124        1",
-                          "    train   4 lend    -     100         0  share       100     124        1",
-                          "  ls             8    -     100        10  share         8       8        1", "",
+                          "SLICE       RESERVE  MAX  WEIGHT  PRIORITY  POLICY  GRANTED  DEMAND  CLIENTS",
+                          "/                 -    -     100         0  share       108     132        0",
+                          "  batch           -  100      50         0  share       100     124        1",
+                          "    train  4 strict    -     100         0  share       100     124        1",
+                          "  ls              8    -     100        10  share         8       8        1", "",
                           " PID  SLICE        GRANTED  HOLDING  LAUNCH/S  EVICT/S    P50      P99  COMMAND",
                           " 815  batch/train      100      100       116       50  48 us  63.7 us  python3~",
                           "  99  ls                 -        -         -        -      -        -  idle",
@@ -196,7 +196,7 @@ TEST(TopScreen, RowsOfOneProgramSayWhichGpu) {
   }
   // 8 on each; the daemon says 8, the most of any.
   EXPECT_EQ(render_top(nullptr, now, {})[9],
-            "  ls             8    -     100        10  share        32       0        1");
+            "  ls              8    -     100        10  share        32       0        1");
 }
 
 TEST(TopScreen, NoMoreSmsAreGrantedThanTheGpuHas) {
@@ -212,9 +212,9 @@ TEST(TopScreen, NamesInWideCharactersFitTheWindow) {
   now.slices[2].path = now.clients[1].slice = "学習/推論🚀";
   now.clients[0].command = "./東京 --日本語 語語語語語語語語語語語語語語語語語語語";
   const Lines plain = render_top(nullptr, now, {});
-  EXPECT_EQ(plain[4], "  ls              8    -     100        10  share         8       8        1");
-  EXPECT_EQ(plain[5], "  学習            -  100      50         0  share       100     124        1");
-  EXPECT_EQ(plain[6], "    推論🚀   4 lend    -     100         0  share       100     124        1");
+  EXPECT_EQ(plain[4], "  ls               8    -     100        10  share         8       8        1");
+  EXPECT_EQ(plain[5], "  学習             -  100      50         0  share       100     124        1");
+  EXPECT_EQ(plain[6], "    推論🚀  4 strict    -     100         0  share       100     124        1");
   for (std::size_t width = 1; width < 150; ++width)
     for (const std::string& line : render_top(nullptr, now, {width, 24, true, true}))
       ASSERT_LE(display_width(visible(line)), width) << visible(line);

@@ -7,6 +7,7 @@
 
 #include <toml++/toml.h>
 
+#include "base/former_mode.h"
 #include "base/regular_file.h"
 #include "gpuctld/config/daemon_keys.h"
 #include "gpuctld/config/former_keys.h"
@@ -31,7 +32,9 @@ std::optional<std::string> place_of(std::string_view key) {
 class Reader : public slicefile::SliceTables {
  public:
   Reader(std::string file, Accepted accepted, ConfigOutcome& outcome)
-      : SliceTables(std::move(file), outcome.problems, outcome.config.slices), accepted_(accepted), outcome_(outcome) {}
+      : SliceTables(std::move(file), outcome.problems, outcome.config.slices, accepted == Accepted::all),
+        accepted_(accepted),
+        outcome_(outcome) {}
 
   void read(const toml::table& root) {
     for (const auto& [key, value] : root) {
@@ -181,6 +184,10 @@ ConfigOutcome read_config(const std::string& file, bool required, Accepted accep
 
   auto& slices = outcome.config.slices;
   std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  for (ConfiguredSlice& slice : slices)  // when no later file can say another mode
+    if (accepted == Accepted::all && replace_former_mode(slice.change))
+      outcome.notes.push_back(slice.where_of.at("reserve_mode") + ": slice.\"" + slice.path +
+                              "\".reserve_mode: " + std::string(kFormerReserveModeSays));
   return outcome;
 }
 

@@ -68,10 +68,11 @@ struct Config {
 struct ConfigOutcome {
   Config config;
   std::vector<std::string> problems;  ///< if there are any, the config must not be used
-  std::vector<std::string> notes;     ///< a line for each key that has moved or gone (former_keys.h)
+  /// A line for each key or value that has moved or gone (former_keys.h, base/former_mode.h).
+  std::vector<std::string> notes;
 };
 
-/// `documented`: [lab], which is for experiments, and keys that have moved or gone are problems.
+/// `documented`: [lab], which is for experiments, and keys and values that have moved or gone are problems.
 enum class Accepted { all, documented };
 
 /// Reads `file`, then FILE.d/*.toml in the order of their names. A later file overrides single keys of an earlier one.

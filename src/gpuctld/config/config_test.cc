@@ -70,7 +70,7 @@ uuid = "GPU-00"
 
 [slice."ls"]
 reserve = 8
-reserve_mode = "lend"
+reserve_mode = "strict"
 reserve_hold_ms = 250
 max = 100
 weight = 300
@@ -253,6 +253,28 @@ TEST_F(ConfigTest, EachKeyThatHasMovedOrGoneIsAcceptedWithALineThatSaysSo) {
   }
   EXPECT_EQ(read("[daemon]\n" + all).notes.size(), kFormerKeys.size());
   EXPECT_EQ(problem("[daemon]\nlease_ms = 0\n"), "2:12: daemon.lease_ms: must be 1 to 3600000, not 0");
+}
+
+TEST_F(ConfigTest, TheFormerReserveModeIsReadAsWhatTookItsPlaceWithALineThatSaysSo) {
+  const std::string says =
+      "3:16: slice.\"ls\".reserve_mode: lend is no more; active with a reserve_hold of 1 ms took its place";
+  const auto outcome = read("[slice.ls]\nreserve_hold_ms = 250\nreserve_mode = \"lend\"\n");
+  EXPECT_EQ(outcome.problems, std::vector<std::string>());
+  EXPECT_EQ(outcome.notes, std::vector<std::string>{directory_ + "/c.toml:" + says});
+  EXPECT_EQ(outcome.config.slices.at(0).change.reserve_mode, "active");
+  EXPECT_EQ(outcome.config.slices.at(0).change.reserve_hold_ms, 1);
+  const auto strictly = read_config(directory_ + "/c.toml", true, Accepted::documented);
+  EXPECT_EQ(strictly.problems, std::vector<std::string>{directory_ + "/c.toml:" + says});
+  EXPECT_TRUE(strictly.notes.empty());
+  // Where a later file says another mode, nothing of it is left.
+  write("c.toml.d/10.toml", "[slice.ls]\nreserve_mode = \"active\"\n");
+  const auto later = read_config(directory_ + "/c.toml", true);
+  EXPECT_TRUE(later.problems.empty() && later.notes.empty());
+  EXPECT_EQ(later.config.slices.at(0).change.reserve_hold_ms, 250);
+  write("c.toml.d/10.toml", "[slice.ls]\nreserve_mode = \"lent\"\n");
+  EXPECT_EQ(read_config(directory_ + "/c.toml", true).problems,
+            std::vector<std::string>{directory_ +
+                                     "/c.toml.d/10.toml:2:16: slice.\"ls\".reserve_mode: must be strict or active"});
 }
 
 TEST_F(ConfigTest, OnlyStrictReadingRefusesTheTableOfExperiments) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/former_mode.h"
 #include "base/one_line.h"
 #include "base/read_write.h"
 #include "gpuctld/config/trusted_file.h"
@@ -42,7 +43,7 @@ class StateReader {
       ipc::Fields entry(object);
       std::string path = entry.text("path"), settings = entry.text("settings");
       if (!entry.ok()) return leave_out(entry, place);
-      loaded_.state.configured[std::move(path)] = std::move(settings);
+      loaded_.state.configured[std::move(path)] = as_said_now(std::move(settings));
     });
   }
 
@@ -76,7 +77,22 @@ class StateReader {
       settings = std::move(found->get_object());
     else
       leave_out(place + "settings must be an object");
-    loaded_.state.slices.emplace_back(std::move(path), this->settings(std::move(settings), place + "settings."));
+    ipc::SliceSettings read = this->settings(std::move(settings), place + "settings.");
+    if (replace_former_mode(read))
+      loaded_.notes.push_back(one_line("slice " + path, '?') +
+                              ": reserve_mode: " + std::string(kFormerReserveModeSays));
+    loaded_.state.slices.emplace_back(std::move(path), std::move(read));
+  }
+
+  /// What the configuration said, as it is read today. So the slice is not set anew.
+  static std::string as_said_now(std::string text) {
+    boost::system::error_code broken;
+    const json::value value = json::parse(text, broken);
+    ipc::SliceSettings said;
+    if (broken || !value.is_object()) return text;
+    ipc::Fields fields(value.get_object());
+    ipc::read(fields, said);
+    return replace_former_mode(said) ? ipc::to_text(ipc::to_json(said)) : text;
   }
 
   /// Without the fields that are wrong.

@@ -24,6 +24,7 @@ struct LoadedState {
   State state;
   std::string text;                   ///< the whole file
   std::vector<std::string> left_out;  ///< a line for each thing in it that is not in `state`, with its field
+  std::vector<std::string> notes;     ///< a line for each value in it that is no more, with what took its place
 };
 
 /// An empty state if there is no file. An error if the file cannot be read, or does not belong to root or to the

@@ -30,7 +30,7 @@ sched::SliceTree tree_of(std::uint32_t sms) {
 TEST_F(StateTest, SlicesComeBackAsTheyWere) {
   sched::SliceTree tree = tree_of(132);
   ASSERT_TRUE(tree.create(
-      "ls", {.reserve = 8, .reserve_mode = "lend", .reserve_hold_ms = 7, .weight = 3, .priority = -7, .owner_uid = 5},
+      "ls", {.reserve = 8, .reserve_mode = "strict", .reserve_hold_ms = 7, .weight = 3, .priority = -7, .owner_uid = 5},
       kRoot));
   ASSERT_TRUE(tree.create("ls/a", {.reserve = 2, .max = 20, .memory_max = 1ll << 40, .owner_gid = 9}, kRoot));
   ASSERT_TRUE(tree.change("/", {.max = 100}, kRoot));
@@ -55,7 +55,7 @@ TEST_F(StateTest, SlicesComeBackAsTheyWere) {
 
 TEST_F(StateTest, AStateWithoutHoldsKeepsItsModes) {
   std::ofstream(file_) << R"({"version":1,"slices":[{"path":"a","settings":{"reserve":4,"reserve_mode":"strict"}},)"
-                       << R"({"path":"b","settings":{"reserve":4,"reserve_mode":"lend"}}],"configured":[]})";
+                       << R"({"path":"b","settings":{"reserve":4,"reserve_mode":"active"}}],"configured":[]})";
   const auto state = load_state(file_);
   ASSERT_TRUE(state) << state.error().message;
   sched::SliceTree restored = tree_of(132);
@@ -63,8 +63,32 @@ TEST_F(StateTest, AStateWithoutHoldsKeepsItsModes) {
   restore_slices(state->state, restored, notes);
   EXPECT_TRUE(notes.empty());
   EXPECT_EQ(restored.find("a")->reserve_mode, sched::ReserveMode::strict);
-  EXPECT_EQ(restored.find("b")->reserve_mode, sched::ReserveMode::lend);
+  EXPECT_EQ(restored.find("b")->reserve_mode, sched::ReserveMode::active);
   EXPECT_EQ(restored.find("a")->reserve_hold, sched::kReserveHold);
+}
+
+TEST_F(StateTest, TheFormerReserveModeComesBackAsWhatTookItsPlace) {
+  const std::string text =
+      R"({"version":1,"slices":[{"path":"ls","settings":{"reserve":4,"reserve_mode":"lend","reserve_hold_ms":250}}],)"
+      R"("configured":[{"path":"ls","settings":"{\"reserve\":4,\"reserve_mode\":\"lend\"}"}]})";
+  LoadedState loaded = understand_state(text);
+  EXPECT_TRUE(loaded.left_out.empty()) << loaded.left_out[0];
+  EXPECT_EQ(loaded.notes, std::vector<std::string>{"slice ls: reserve_mode: lend is no more; active with a "
+                                                   "reserve_hold of 1 ms took its place"});
+  sched::SliceTree tree = tree_of(132);
+  std::vector<std::string> notes;
+  restore_slices(loaded.state, tree, notes);
+  EXPECT_TRUE(notes.empty()) << notes[0];
+  EXPECT_EQ(tree.find("ls")->reserve_mode, sched::ReserveMode::active);
+  EXPECT_EQ(tree.find("ls")->reserve_hold, std::chrono::milliseconds(1));
+
+  // The configuration says the same as before, so what was set at run time stays.
+  Config config;
+  config.slices.push_back({"ls", {.reserve = 4, .reserve_mode = "active", .reserve_hold_ms = 1}, "f:1:1", {}});
+  ASSERT_TRUE(tree.change("ls", {.weight = 7}, kRoot));
+  ASSERT_TRUE(tree.change("ls", {.reserve = 5}, kRoot));
+  ASSERT_TRUE(apply_config(config, false, 0, loaded.state.configured, tree));
+  EXPECT_EQ(tree.find("ls")->reserve, sched::CapSM{5});
 }
 
 TEST_F(StateTest, ASettingThatIsNotPossibleIsDroppedAlone) {

@@ -262,8 +262,8 @@ std::vector<Settled> settled_grants(const DeviceInputs& inputs, sched::Allocator
   // The most that each can have, and the least: reserves that may be kept are kept, and all others want everything.
   std::vector<sched::NodeInput> nodes(inputs.nodes.begin(), inputs.nodes.end());
   for (sched::NodeInput& node : nodes) {
-    node.active = node.may_keep_reserve();
-    if (!node.strict) node.hold = {};
+    node.active = true;
+    node.hold = {};
   }
   const std::vector<CapSM> most = sched::guaranteed(nodes, capacity), left = sched::guaranteed(inputs.nodes, capacity);
   std::vector<ClientState> clients;

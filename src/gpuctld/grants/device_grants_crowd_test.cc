@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,21 +25,26 @@ class Crowd {
     std::uint32_t may_use() const { return std::max(uses, program.granted()); }
   };
 
-  explicit Crowd(const char* reserve_mode)
-      : scheduler({gpu(24)}, [&] {
-          sched::SliceTree tree(sched::CapSM{24}, 0);
-          EXPECT_TRUE(tree.create("a", {.reserve = 6, .reserve_mode = reserve_mode, .max = 6}, kRoot));
-          EXPECT_TRUE(tree.create("b", {.weight = 300}, kRoot));
-          return tree;
-        }()) {
+  /// `many_in_a`: clients come to "a", which has a reserve, too. Each of them may start in what is kept for it.
+  Crowd(const char* reserve_mode, bool many_in_a)
+      : scheduler({gpu(24)},
+                  [&] {
+                    sched::SliceTree tree(sched::CapSM{24}, 0);
+                    EXPECT_TRUE(tree.create(
+                        "a", {.reserve = 6, .reserve_mode = reserve_mode, .reserve_hold_ms = 1, .max = 6}, kRoot));
+                    EXPECT_TRUE(tree.create("b", {.weight = 300}, kRoot));
+                    return tree;
+                  }(),
+                  {.evict_deadline = std::chrono::hours(1), .longest_block_task = std::chrono::hours(1)}),
+        many_in_a_(many_in_a) {
     // Each slice has a client at all times. Their weights differ, so all clients obey.
     for (const char* slice : {"a", "b"}) clients.push_back({FakeProgram(scheduler, slice), slice});
   }
 
   void step(std::uint64_t now_ns) {
-    const char* const slices[] = {"a", "b", "/"};
+    const char* const slices[] = {"b", "/", "a"};
     if (clients.size() < 5 && number(20) == 0) {
-      const char* slice = slices[number(2)];
+      const char* slice = slices[number(many_in_a_ ? 2 : 1)];
       clients.push_back({FakeProgram(scheduler, slice), slice});
     } else if (!clients.empty()) {
       const auto at = clients.begin() + number(static_cast<std::uint32_t>(clients.size() - 1));
@@ -67,13 +74,15 @@ class Crowd {
   std::vector<Slow> clients;
 
  private:
+  bool many_in_a_;
   Random random_{3};
 };
 
 TEST(ManyClients, NoSmIsEverInTwoHands) {
-  Crowd crowd("lend");
+  Crowd crowd("active", false);
   std::uint32_t waits = 0;
-  for (std::uint64_t now = 1; now < 20000; ++now) {
+  std::set<std::uint32_t> at_rest;  // what "a" has while it has no work
+  for (std::uint64_t now = kMs; now < 5000 * kMs; now += kMs / 4) {
     crowd.step(now);
     std::uint32_t used = 0, counted = 0;
     for (const Crowd::Slow& client : crowd.clients) {
@@ -82,15 +91,18 @@ TEST(ManyClients, NoSmIsEverInTwoHands) {
       counted += slot.busy() ? slot.may_use() : slot.written;
     }
     ASSERT_LE(used, 24u) << "at " << now;
+    const FakeProgram& in_a = crowd.clients[0].program;
+    if (ipc::load(in_a.stub->usage[0].demand) == 0) at_rest.insert(in_a.granted());
     if (!crowd.scheduler.waiting()) continue;
     ASSERT_EQ(counted, 24u) << "somebody waits for nothing at " << now;
     ++waits;
   }
   EXPECT_GT(waits, 1000u);
+  EXPECT_TRUE(at_rest.contains(0) && at_rest.contains(6)) << "the reserve is lent and kept";
 }
 
 TEST(ManyClients, WhatASliceSharesAtRestIsItsOwnAffair) {
-  Crowd crowd("strict");
+  Crowd crowd("strict", true);
   std::uint32_t waits = 0, shared = 0;
   for (std::uint64_t now = 1; now < 20000; ++now) {
     crowd.step(now);

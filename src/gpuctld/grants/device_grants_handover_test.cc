@@ -21,7 +21,7 @@ class Handovers : public testing::Test {
     EXPECT_EQ(batch.granted(), 132u);
     EXPECT_FALSE(scheduler.waiting());
   }
-  Scheduler scheduler{{gpu(132)}, ls_and_batch(sched::ReserveMode::lend)};
+  Scheduler scheduler{{gpu(132)}, briefly_held_ls_and_batch()};
   FakeProgram batch{scheduler, "batch"}, ls{scheduler, "ls"};
 };
 
@@ -108,7 +108,7 @@ TEST_F(Handovers, WhatComesBackIsTheClientsAgainAtOnce) {
   scheduler.update(3);
   EXPECT_EQ(batch.granted(), 124u);
   ls.demand(0);
-  scheduler.update(4);
+  scheduler.update(2 * kMs);
   EXPECT_EQ(batch.granted(), 132u);
   EXPECT_FALSE(scheduler.waiting());
 }
@@ -124,7 +124,7 @@ TEST_F(Handovers, AClientThatGoesHoldsNothing) {
 TEST(HandoversAmongMany, WhatOneHasLeftGoesToAReserveFirst) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
   for (const char* slice : {"one", "two", "three"}) ASSERT_TRUE(tree.create(slice, {}, kRoot));
-  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend", .weight = 200}, kRoot));
+  ASSERT_TRUE(tree.create("ls", {.reserve = 8, .weight = 200}, kRoot));
   Scheduler scheduler({gpu(132)}, tree);
   FakeProgram one(scheduler, "one"), two(scheduler, "two"), three(scheduler, "three"), ls(scheduler, "ls");
   one.demand(132);
@@ -252,7 +252,7 @@ TEST_F(Handovers, NoTwoArePlacedOnTheSameSms) {
 }
 
 TEST(HandoversAmongMany, WhatAClientHasNotLeftIsNotIdle) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
   scheduler.update(2);

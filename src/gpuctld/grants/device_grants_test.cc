@@ -53,9 +53,6 @@ TEST(DeviceGrants, AProgramIsToldOfTheSmsThatAreGuaranteed) {
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "active"}, kRoot));
   scheduler.set_tree(tree, 3);
   EXPECT_EQ(batch.guaranteed(), 124u);
-  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "lend"}, kRoot));
-  scheduler.set_tree(tree, 3);
-  EXPECT_EQ(batch.guaranteed(), 0u);
   ASSERT_TRUE(tree.change("ls", {.reserve_mode = "strict"}, kRoot));
   scheduler.set_tree(tree, 4);
   EXPECT_EQ(batch.guaranteed(), 124u);
@@ -100,7 +97,7 @@ TEST(DeviceGrants, WhereNothingIsInForceAllMayUseAll) {
 TEST(DeviceGrants, OfAFreeClientsDemandOnlyItsReserveIsKeptClear) {
   Scheduler scheduler({gpu(132)}, [] {
     sched::SliceTree tree(sched::CapSM{132}, 0);
-    EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "lend"}, kRoot));
+    EXPECT_TRUE(tree.create("ls", {.reserve = 8}, kRoot));
     EXPECT_TRUE(tree.create("batch", {}, kRoot));
     return tree;
   }());
@@ -138,7 +135,7 @@ TEST(DeviceGrants, IdleCountsWhatNobodyBusyIsGranted) {
 }
 
 TEST(DeviceGrants, UnmanagedDevicesAreNotLimited) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram program(scheduler, "/", {-1, 0});
   EXPECT_EQ(program.granted(0), ipc::kUnlimited);
   EXPECT_EQ(program.granted(1), 132u);
@@ -167,7 +164,7 @@ TEST(DeviceGrants, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
   batch.demand(132);
   scheduler.update(2);
   EXPECT_EQ(batch.granted(), 124u);
-  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "lend"}, kRoot));
+  ASSERT_TRUE(tree.change("ls", {.reserve_mode = "active"}, kRoot));
   scheduler.set_tree(tree, 2);
   EXPECT_EQ(reserve(ls), 0u);
   EXPECT_EQ(reserve(below), 0u) << "no slice keeps free what the slice above lends";
@@ -178,7 +175,7 @@ TEST(DeviceGrants, TheStrictReserveOfASliceIsToldUnlessItIsLimitedToo) {
 }
 
 TEST(DeviceGrants, AClientIsToldWhetherItIsAloneOnItsGpu) {
-  Scheduler scheduler({gpu(132, 0), gpu(132, 1)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132, 0), gpu(132, 1)}, briefly_held_ls_and_batch());
   FakeProgram both(scheduler, "batch", {0, 1});
   EXPECT_TRUE(both.alone(0));
   {

@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Lines about a damaged state file.
+/// Lines about a state file that is damaged, or of an earlier version.
 constexpr std::size_t kMostNotes = 20;
 
 /// Restores the slices that the file has, and returns what the configuration said about them. If anything is left out,
@@ -28,11 +28,14 @@ Result<std::map<std::string, std::string>> restore(const std::string& file, sche
                                                    const Manager::Log& log) {
   auto loaded = load_state(file);
   if (!loaded) return fail(loaded.error().message + "; gpuctld does not start, so that no slice in it is lost");
-  std::vector<std::string>& notes = loaded->left_out;
-  restore_slices(loaded->state, tree, notes);
-  for (std::size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) log(file + ": " + notes[i]);
-  if (notes.size() > kMostNotes) log(file + ": " + std::to_string(notes.size() - kMostNotes) + " more like these");
-  if (!notes.empty()) {
+  const auto log_some = [&](const std::vector<std::string>& lines) {
+    for (std::size_t i = 0; i < std::min(lines.size(), kMostNotes); ++i) log(file + ": " + lines[i]);
+    if (lines.size() > kMostNotes) log(file + ": " + std::to_string(lines.size() - kMostNotes) + " more like these");
+  };
+  restore_slices(loaded->state, tree, loaded->left_out);
+  log_some(loaded->notes);
+  log_some(loaded->left_out);
+  if (!loaded->left_out.empty()) {
     const auto copy = keep_aside(file, loaded->text);
     if (!copy) return copy.error();
     log(file + ": as it was found, it is kept as " + *copy);

@@ -231,7 +231,7 @@ ipc::StubMap page_of(pid_t pid) {
 class KilledWhileEvictedTest : public ManagerEndTest {
  protected:
   KilledWhileEvictedTest() {
-    create("first", {{"reserve", 132}, {"reserve_mode", "lend"}});
+    create("first", {{"reserve", 132}});
     create("batch", {});
     evicted_ = child([&] {
       auto* attached = new FakeProgram(connect(), "batch", true);
@@ -338,7 +338,7 @@ TEST_F(ManagerEndUnderMpsTest, WhoDisobeysIsStoppedInTheSameWay) {
   strict.daemon.evict_deadline = strict.daemon.longest_block_task = 1ms;
   strict.daemon.on_disobey = OnDisobey::stop;
   start({}, strict);
-  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("ls", {{"reserve", 8}});
   FakeProgram ls(connect(), "ls");
   const pid_t pid = child([&] {
     auto* attached = new FakeProgram(connect(), "batch");

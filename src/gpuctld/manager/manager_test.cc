@@ -28,7 +28,7 @@ TEST_F(ManagerTest, SlicesAreCreatedChangedListedAndDeleted) {
 }
 
 TEST_F(ManagerTest, AttachGrantsAndKicksMoveGrants) {
-  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("ls", {{"reserve", 8}});
   create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   ASSERT_EQ(batch.reply.error, "");
@@ -84,7 +84,7 @@ TEST_F(ManagerTest, AnSmIsHandedOverAsSoonAsItWasLeft) {
   Config patient;
   patient.daemon.evict_deadline = 60s;
   start({}, patient);
-  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("ls", {{"reserve", 8}});
   create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   batch.demand(132);
@@ -115,14 +115,14 @@ TEST_F(ManagerTest, ADisobeyingProgramIsLoggedOnce) {
   Config strict;
   strict.daemon.evict_deadline = strict.daemon.longest_block_task = 1ms;
   start({}, strict);
-  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
-  create("batch", {});
+  create("ls", {{"reserve", 8}});
+  create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   ipc::store(batch.stub->usage[0].holding, 132u);
   batch.demand(132);
   EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));
   for (std::uint32_t i = 0; i < 20; ++i) {
-    ls.demand(4 + i % 4);
+    ls.demand(8 + i % 4);
     std::this_thread::sleep_for(2 * kBusyTick);
   }
   EXPECT_EQ(logged("has not given back SMs"), 1);

@@ -49,8 +49,8 @@ sched::SliceTree make_tree(Random& random) {
   };
   EXPECT_TRUE(tree.create("strict", {.reserve = some(0, 3), .reserve_mode = "strict"}, kRoot));
   EXPECT_TRUE(tree.create("active", {.reserve = some(0, 4), .reserve_hold_ms = some(1, 20)}, kRoot));
-  EXPECT_TRUE(tree.create("lend", {.reserve = some(0, 4), .reserve_mode = "lend", .memory_max = kLimit}, kRoot));
-  EXPECT_TRUE(tree.create("lend/below", {.max = some(1, 16), .memory_max = kLimitBelow}, kRoot));
+  EXPECT_TRUE(tree.create("limited", {.memory_max = kLimit}, kRoot));
+  EXPECT_TRUE(tree.create("limited/below", {.max = some(1, 16), .memory_max = kLimitBelow}, kRoot));
   EXPECT_TRUE(tree.create("rest", {.max = some(0, 16), .weight = some(1, 300)}, kRoot));
   return tree;
 }
@@ -118,7 +118,7 @@ class Daemon {
 class Restarts : public testing::Test {
  protected:
   Restarts() {
-    for (const char* slice : {"strict", "active", "lend", "lend", "lend/below", "rest", "rest"})
+    for (const char* slice : {"strict", "active", "limited", "limited", "limited/below", "rest", "rest"})
       programs_.emplace_back(slice);
   }
   ~Restarts() override {
@@ -183,8 +183,8 @@ class Restarts : public testing::Test {
     std::uint64_t memory = 0, below = 0;
     for (const Program& program : programs_) {
       sms += program.may_use();
-      memory += sched::in_or_below(program.slice, "lend") ? program.memory : 0;
-      below += program.slice == "lend/below" ? program.memory : 0;
+      memory += sched::in_or_below(program.slice, "limited") ? program.memory : 0;
+      below += program.slice == "limited/below" ? program.memory : 0;
     }
     ASSERT_LE(sms, kSms) << described();
     ASSERT_LE(memory, kLimit);

@@ -41,7 +41,7 @@ class ReturningTest : public testing::Test {
   }
 
   boost::asio::io_context context_{1};
-  Scheduler scheduler_{{gpu(132)}, ls_and_batch(sched::ReserveMode::lend)};
+  Scheduler scheduler_{{gpu(132)}, briefly_held_ls_and_batch()};
   std::vector<std::string> log_;
   int freed_ = 0;
   Returning returning_{context_, scheduler_, [this](const std::string& line) { log_.push_back(line); },
@@ -153,7 +153,7 @@ TEST_F(ReturningMemory, WhatItSaysWhenItIsBackCounts) {
 /// What is recorded is the most that each had lately. They had it one after the other.
 TEST_F(ReturningTest, ProgramsThatHadItAllInTurnDoNotHaveItAllAtOnce) {
   const ProcessIdentity self{::getpid(), start_of(::getpid()), ::geteuid()};
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   Returning returning(
       context_, scheduler, [](const std::string&) {}, [] {});
   returning.expect(
@@ -254,7 +254,7 @@ TEST_F(ReturningTest, TheGracePeriodEnds) {
 }
 
 TEST(RecordedHoldings, AreNeverLessThanWhatProgramsMayUse) {
-  Scheduler scheduler{{gpu(132)}, ls_and_batch(sched::ReserveMode::lend)};
+  Scheduler scheduler{{gpu(132)}, briefly_held_ls_and_batch()};
   std::vector<FakeProgram> programs;
   programs.reserve(6);
   std::map<const Client*, std::uint32_t> file;

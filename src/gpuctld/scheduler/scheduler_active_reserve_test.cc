@@ -170,13 +170,18 @@ TEST_F(ActiveReserve, AnotherModeIsInForceAtOnce) {
   };
   set("strict", 2);
   EXPECT_EQ(batch.granted(), 124u);
-  set("lend", 3);
-  EXPECT_EQ(batch.granted(), 132u);
+  set("active", 3);
+  EXPECT_EQ(batch.granted(), 132u) << "it has had no work";
+  set("strict", 4);
   ls.launch();
-  update(4);
-  EXPECT_EQ(batch.granted(), 132u);
-  set("active", 5);
+  update(5);
   EXPECT_EQ(batch.granted(), 124u);
+  set("active", 104);
+  EXPECT_EQ(batch.granted(), 124u) << "work is noted in every mode";
+  set("strict", 105);
+  EXPECT_EQ(batch.granted(), 124u);
+  set("active", 106);
+  EXPECT_EQ(batch.granted(), 132u);
 }
 
 TEST(ActiveReserves, AReserveIsKeptOnTheGpuWhereItsSliceIsActive) {

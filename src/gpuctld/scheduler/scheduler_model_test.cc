@@ -27,7 +27,8 @@ Case random_case(Random& random) {
     sched::SliceChange change{.weight = 1 + static_cast<std::uint32_t>(below(500))};
     if (below(3) == 0) change.max = static_cast<std::uint32_t>(below(kSms + 1));
     if (below(3) == 0) change.reserve = static_cast<std::uint32_t>(below(kSms / 2));
-    change.reserve_mode = below(2) == 0 ? "strict" : "lend";
+    change.reserve_mode = below(2) == 0 ? "strict" : "active";
+    change.reserve_hold_ms = 1 + *change.weight % 20;
     return change;
   };
   Case made;

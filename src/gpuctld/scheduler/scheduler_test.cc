@@ -16,7 +16,7 @@ TEST(Scheduler, GrantsStandBeforeAnybodyAsks) {
 }
 
 TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
   scheduler.update(2);
@@ -30,12 +30,12 @@ TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
   scheduler.update(78);
   EXPECT_EQ(ls.granted(), 8u);
   ls.demand(0);
-  scheduler.update(99);
+  scheduler.update(1'000'078);
   EXPECT_EQ(batch.granted(), 132u);
 }
 
 TEST(Scheduler, NobodyGainsWhatOneMayUseThatBeginsWhileItsGrantIsWritten) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), {.always_preemptible = true});
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch(), {.always_preemptible = true});
   FakeProgram first(scheduler, "batch"), second(scheduler, "batch");
   first.demand(132);
   scheduler.update(2);
@@ -184,7 +184,7 @@ TEST(Scheduler, WhatAFaultedClientHadIsFreeUntilItAsksAnew) {
 }
 
 TEST(Scheduler, AFaultIsOneDevicesAlone) {
-  Scheduler scheduler({gpu(132), gpu(100, 1)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132), gpu(100, 1)}, briefly_held_ls_and_batch());
   FakeProgram both(scheduler, "batch", {1, 0});
   both.demand(100, 0);
   both.demand(132, 1);
@@ -250,7 +250,7 @@ TEST(Scheduler, MoreClientsThanSmsTakeTurns) {
 constexpr DaemonOptions kNoLongTasks{.longest_block_task = std::chrono::milliseconds(0)};
 
 TEST(Scheduler, AClientThatKeepsSmsPastTheDeadlineIsFoundOnce) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), kNoLongTasks);
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch(), kNoLongTasks);
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
   batch.stub->usage[0].holding = 132;
@@ -272,7 +272,7 @@ TEST(Scheduler, AClientThatKeepsSmsPastTheDeadlineIsFoundOnce) {
 
 TEST(Scheduler, WhoTookLongToLeaveHasThatMuchMoreTime) {
   constexpr std::uint64_t kMs = 1'000'000;
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.client->report({{.name = "k", .block_task_ns = 10'000'000'000}});
   batch.demand(132);
@@ -304,7 +304,7 @@ TEST(Scheduler, WhoTookLongToLeaveHasThatMuchMoreTime) {
 
 TEST(Scheduler, WhoHasNoLongBlockTasksHasTheDeadlineAlone) {
   constexpr std::uint64_t kMs = 1'000'000;
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
   scheduler.update(kMs);
@@ -324,7 +324,7 @@ TEST(Scheduler, WhoHasNoLongBlockTasksHasTheDeadlineAlone) {
 }
 
 TEST(Scheduler, WhatAClientSaysOfItsBlockTasksGivesItNoTime) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend));
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.client->report({{.name = "k", .block_task_ns = 10'000'000'000}});
   batch.demand(132);
@@ -340,7 +340,7 @@ TEST(Scheduler, WhatAClientSaysOfItsBlockTasksGivesItNoTime) {
 }
 
 TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), kNoLongTasks);
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch(), kNoLongTasks);
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   constexpr std::uint64_t kMs = 1'000'000;
   batch.demand(132);
@@ -348,7 +348,7 @@ TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
   scheduler.update(1);
   int found = 0;
   for (std::uint64_t ms = 1; ms <= 1000; ms += 5) {  // its grant changes all the time, but it never gives SMs back
-    ls.demand(ms % 4 < 2 ? 8 : 6);
+    ls.demand(ms % 4 < 2 ? 10 : 8);
     scheduler.update(ms * kMs);
     found += static_cast<int>(scheduler.check_deadlines(ms * kMs).size());
   }
@@ -357,15 +357,15 @@ TEST(Scheduler, ADisobeyingClientIsFoundOncePerEpisode) {
   scheduler.update(1001 * kMs);
   EXPECT_EQ(batch.client->describe().state, "running");
   ls.demand(0);
-  scheduler.update(1001 * kMs);
-  ls.demand(8);
   scheduler.update(1002 * kMs);
-  EXPECT_TRUE(scheduler.check_deadlines(1050 * kMs).empty());
-  EXPECT_EQ(scheduler.check_deadlines(1053 * kMs).size(), 1u);
+  ls.demand(8);
+  scheduler.update(1003 * kMs);
+  EXPECT_TRUE(scheduler.check_deadlines(1051 * kMs).empty());
+  EXPECT_EQ(scheduler.check_deadlines(1054 * kMs).size(), 1u);
 }
 
 TEST(Scheduler, WhoHeldNoMoreThanItsGrantHasAWholeDeadlineAgain) {
-  Scheduler scheduler({gpu(132)}, ls_and_batch(sched::ReserveMode::lend), kNoLongTasks);
+  Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch(), kNoLongTasks);
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
   batch.demand(132);
   scheduler.update(1);

@@ -73,7 +73,7 @@ class DaemonTest(DaemonTestCase):
 
     def test_killed_daemon_comes_back_with_its_slices(self):
         self.start()
-        self.call("CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "lend"})
+        self.call("CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "strict"})
         self.call("CreateSlice", path="batch", settings={"max": 100})
         before = Program(self.path, "batch")
         before.demand(132)
@@ -87,12 +87,22 @@ class DaemonTest(DaemonTestCase):
         slices = {s["path"]: s for s in self.call("ListSlices")["parameters"]["slices"]}
         self.assertEqual(sorted(slices), ["/", "batch", "ls"])
         self.assertEqual(slices["batch"]["max"], 100)
-        self.assertEqual(slices["ls"]["reserve_mode"], "lend")
+        self.assertEqual(slices["ls"]["reserve_mode"], "strict")
         after = Program(self.path, "batch", resumed=True)
         after.demand(132)
         self.assertTrue(eventually(lambda: after.granted() == 100))
         before.close()
         after.close()
+
+    def test_the_former_reserve_mode_is_read_from_files_and_refused_in_calls(self):
+        self.start("--config", self.write("c.toml", '[slice.ls]\nreserve = 8\nreserve_mode = "lend"\n'))
+        refused = self.call("SetSlice", path="ls", settings={"reserve_mode": "lend"})
+        self.assertEqual(refused["error"], "io.gpuctl.InvalidValue")
+        self.assertIn("active with a reserve_hold of 1 ms took its place", refused["parameters"]["reason"])
+        ls = self.call("GetSlice", path="ls")["parameters"]["slice"]
+        self.assertEqual((ls["reserve_mode"], ls["reserve_hold_ms"]), ("active", 1))
+        self.daemon.send_signal(signal.SIGTERM)
+        self.assertIn('slice."ls".reserve_mode: lend is no more', self.daemon.communicate(timeout=20)[1])
 
     def test_time_sliced_programs_wait_for_no_sms(self):
         self.start()
@@ -112,7 +122,7 @@ class DaemonTest(DaemonTestCase):
     def test_an_sm_is_granted_to_another_once_it_was_left(self):
         self.pretend_mps()
         self.start("--config", self.write("c.toml", "[daemon]\nevict_deadline_ms = 60000\n"))
-        self.call("CreateSlice", path="ls", settings={"reserve": 8, "reserve_mode": "lend"})
+        self.call("CreateSlice", path="ls", settings={"reserve": 8})
         self.call("CreateSlice", path="batch", settings={"weight": 200})
         batch, ls = Program(self.path, "batch"), Program(self.path, "ls")
         batch.demand(132)

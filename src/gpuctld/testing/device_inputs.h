@@ -19,6 +19,7 @@ inline sched::NodeInput slice(std::uint32_t reserve, bool strict, std::uint32_t 
   return {.parent = 0,
           .reserve = CapSM{reserve},
           .strict = strict,
+          .hold = std::chrono::milliseconds(strict ? 0 : 100),
           .max = CapSM{max},
           .weight = weight,
           .policy = &sched::policies().front()};
@@ -77,7 +78,6 @@ struct Device {
 /// "ls" with a reserve of 8, "batch" and "other" with nothing set, and a client in the first two.
 inline Device beside_a_reserve(bool strict) {
   Device device({slice(8, strict), slice(0, false), slice(0, false)});
-  if (!strict) device.nodes[1].hold = std::chrono::milliseconds(100);
   device.options.reserve_by_parts = true;
   device.clients = {{.node = 1}, {.node = 2, .demand = 132}};
   return device;

@@ -19,11 +19,17 @@ inline Gpu gpu(std::uint32_t sms, int index = 0) {
 }
 
 /// 132 SMs: "ls" with a reserve of 8, and "batch" with a lower priority.
-inline sched::SliceTree ls_and_batch(sched::ReserveMode mode) {
+inline sched::SliceTree ls_and_batch(sched::ReserveMode mode, std::int64_t hold_ms = sched::kReserveHold.count()) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
-  EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = std::string(sched::mode_name(mode))}, kRoot));
+  EXPECT_TRUE(tree.create(
+      "ls", {.reserve = 8, .reserve_mode = std::string(sched::mode_name(mode)), .reserve_hold_ms = hold_ms}, kRoot));
   EXPECT_TRUE(tree.create("batch", {.weight = 101, .priority = -5}, kRoot));  // another weight, so that both obey
   return tree;
+}
+
+/// The same: the reserve is lent while "ls" does nothing, from a millisecond after its last work on.
+inline sched::SliceTree briefly_held_ls_and_batch() {
+  return ls_and_batch(sched::ReserveMode::active, 1);
 }
 
 struct FakeProgram {

@@ -14,7 +14,6 @@ namespace {
 constexpr Caller kRoot{0, {}};
 constexpr Caller kOwner{1000, {}};
 constexpr CapSM kDevice{132};
-constexpr const char* kModes[] = {"strict", "active", "lend"};
 constexpr const char* kPolicies[] = {"share", "hpf", "ffs"};
 
 std::int64_t in(Random& random, std::int64_t least, std::int64_t most) {
@@ -23,7 +22,7 @@ std::int64_t in(Random& random, std::int64_t least, std::int64_t most) {
 
 SliceChange random_settings(Random& random, int reserve) {
   SliceChange change{.reserve = in(random, 0, reserve),
-                     .reserve_mode = kModes[random.below(3)],
+                     .reserve_mode = std::string(kReserveModes[random.below(2)]),
                      .reserve_hold_ms = in(random, 1, 1000),
                      .weight = in(random, 1, 1000),
                      .priority = in(random, -100, 100)};

@@ -17,8 +17,8 @@ std::optional<std::uint64_t> lesser(std::optional<std::uint64_t> a, std::optiona
 
 /// Bounds when the reserve is kept free by what the slice above keeps.
 void bound_mode(Effective& own, const Effective& above) {
-  if (above.reserve_mode == ReserveMode::strict || own.reserve_mode == ReserveMode::lend) return;
-  own.kept_with_parent = own.reserve_mode == ReserveMode::strict && above.reserve_mode == ReserveMode::active;
+  if (above.reserve_mode == ReserveMode::strict) return;
+  own.kept_with_parent = own.reserve_mode == ReserveMode::strict;
   own.reserve_hold = own.kept_with_parent ? above.reserve_hold : std::min(own.reserve_hold, above.reserve_hold);
   own.reserve_mode = above.reserve_mode;
 }

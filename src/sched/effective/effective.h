@@ -21,8 +21,8 @@ struct Effective {
   /// No more than that of the slice above. 0 below a slice with a policy for jobs, because time is divided there. 0 of
   /// an isolated slice, whose programs are never on the GPU together with others.
   CapSM reserve{};
-  /// The weakest mode on the path: a slice keeps nothing free that the slice above lends.
-  ReserveMode reserve_mode = ReserveMode::lend;
+  /// `strict` only if it is so on the whole path: a slice keeps nothing free that the slice above lends.
+  ReserveMode reserve_mode = ReserveMode::active;
   /// With mode `active`: no longer than that of an `active` slice above.
   std::chrono::milliseconds reserve_hold{};
   CapSM max = kUnlimitedCapSM;               ///< the least on the path; 0 while it is frozen

@@ -114,8 +114,7 @@ struct Crowd {
     const auto upto = [&](std::uint32_t most) { return std::uniform_int_distribution<std::uint32_t>(0, most)(random); };
     const auto below = [&](std::size_t n) { return upto(static_cast<std::uint32_t>(n - 1)); };
     add_random_slices(tree, "/", 6, kRoot, below, [&] {
-      static constexpr const char* kModes[] = {"strict", "active", "lend"};
-      SliceChange change{.reserve = upto(40), .reserve_mode = kModes[upto(2)]};
+      SliceChange change{.reserve = upto(40), .reserve_mode = std::string(kReserveModes[upto(1)])};
       if (upto(1) == 0) change.max = upto(100) + 40;
       return change;
     });

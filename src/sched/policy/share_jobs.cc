@@ -43,6 +43,8 @@ class ShareJobs : public JobPolicy {
     nodes_[0].reserve = view.capacity;
     for (std::uint32_t slice = 0; kept_ && slice < slices_.size(); ++slice)
       nodes_[slice + 1].reserve = slices_[slice].reserve + kept_(slice);
+    for (NodeInput& node : nodes_) node.active = false;
+    for (const Job& job : view.jobs) nodes_[job.slice + 1].active = true;
     clients_.clear();
     for (const Job& job : view.jobs)
       clients_.push_back({.node = job.slice + 1,

@@ -81,7 +81,7 @@ using BlockSource = std::function<BlockShape(const Job& job)>;
 /// Settings of a slice, for policies that know reserves.
 struct SliceLimits {
   CapSM reserve{};
-  bool strict = true;  ///< kept free while idle; otherwise others may use it then
+  bool strict = true;  ///< the reserve is always kept free; otherwise while a job of the slice is there
   CapSM max = kUnlimitedCapSM;
   std::uint32_t weight = 1;
 };

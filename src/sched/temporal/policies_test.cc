@@ -246,12 +246,14 @@ TEST(Share, DecidesAsSmGuardsAlgorithmOne) {
       d.scheduler.arrive({.id = id, .slice = slice, .need = CapSM{need}, .predicted = ms(10)}, d.now);
       d.ask();
     };
-    arrive(1, 1, 13);  // strict: R_remain is 5, less than the quota. Lent: the whole quota fits
+    arrive(1, 1, 13);  // strict: R_remain is 5, less than the quota. Active: it is lent, so the whole quota fits
     EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, strict ? 5 : 10}}));
-    arrive(2, 0, 6);  // R_request <= R_remain when strict; else the gap of 3 is taken from the batch job
-    EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, strict ? 5 : 7}, {2, 6}}));
+    arrive(2, 0, 8);  // R_request <= R_remain when strict; else the gap of 5 is taken from the batch job
+    EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 5}, {2, 8}}));
     d.complete(2);
     EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, strict ? 5 : 10}}));
+    arrive(3, 0, 6);
+    EXPECT_EQ(d.running(), (std::map<JobId, std::uint32_t>{{1, 5}, {3, 6}})) << "while it works all of it is kept";
   }
 }
 

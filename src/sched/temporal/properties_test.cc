@@ -170,7 +170,10 @@ TEST(Policies, ShareDividesAmongJobsAsTheAllocatorAmongClients) {
       nodes.push_back(
           {.parent = 0, .reserve = s.reserve, .strict = s.strict, .max = s.max, .weight = s.weight, .policy = share});
     std::vector<ClientInput> clients;
-    for (const Job& job : jobs) clients.push_back({.node = job.slice + 1, .demand = job.tail ? CapSM{} : job.need});
+    for (const Job& job : jobs) {
+      clients.push_back({.node = job.slice + 1, .demand = job.tail ? CapSM{} : job.need});
+      nodes[job.slice + 1].active = true;
+    }
     Decision decision;
     Allocator().decide(nodes, clients, capacity, decision);
     std::vector<Share> expected;

@@ -14,7 +14,7 @@ class Disobey(instance.SystemTest):
         """A program that holds all SMs, and another one that was promised some of them."""
         self.start_daemon(config=instance.ALWAYS_REWRITTEN + DEADLINE + config)
         self.gpuctl("create-slice", "batch")
-        self.gpuctl("create-slice", "ls", "--reserve", 4, "--reserve-mode", "lend")
+        self.gpuctl("create-slice", "ls", "--reserve", 4)
         batch = self.start_bench("batch", *FOR_EVER)
         batch.wait_started()
         holding = lambda: (self.usage("batch", batch.pid) or {}).get("holding") == instance.SMS  # noqa: E731

@@ -38,7 +38,7 @@ class Bursts(instance.SystemTest):
     def setUp(self):
         super().setUp()
         self.start_daemon(config="")
-        self.gpuctl("create-slice", "q", "--reserve-mode", "lend")
+        self.gpuctl("create-slice", "q")
         self.gpuctl("create-slice", "p")
         self.start_idle_in("q")
 

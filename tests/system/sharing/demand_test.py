@@ -27,8 +27,10 @@ class Demand(instance.SystemTest):
         instance.wait_until(lambda: self.launches(slice_path, program) >= before + more, f"launches in {slice_path}")
 
     def start_batch(self):
-        """A kernel that holds all SMs and would for 10 s."""
+        """A kernel that holds all SMs and would for 10 s, begun while the reserve of ls is lent."""
         batch = self.shell_in("batch")
+        lent = lambda: (self.usage("batch", batch.pid) or {}).get("mode") in ("lent", "workers")  # noqa: E731
+        instance.wait_until(lent, "the reserve to be lent")
         batch.do("launch", 0, *slice_shell.LONG)
         instance.wait_until(
             lambda: (self.usage("batch", batch.pid) or {}).get("holding") == instance.SMS, "batch to hold all SMs"
@@ -60,14 +62,14 @@ class Demand(instance.SystemTest):
     def test_a_short_launch_gets_its_reserve_back_that_was_lent(self):
         """Nothing is in force for it: it is not managed at all."""
         self.start_daemon(config=ALL_SHORT)
-        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "lend")
+        self.gpuctl("create-slice", "ls", "--reserve", 2)
         self.gpuctl("create-slice", "batch")
         ls, batch = self.shell_in("ls"), self.start_batch()
         self.assert_gets_in(ls, batch)
 
     def test_a_short_launch_of_a_managed_program_gets_its_reserve_back(self):
         self.start_daemon(config=ALL_SHORT)
-        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-mode", "lend", "--max", MOST)
+        self.gpuctl("create-slice", "ls", "--reserve", 2, "--reserve-hold", "1ms", "--max", MOST)
         self.gpuctl("create-slice", "batch")
         ls = self.shell_in("ls")
         self.make_known(ls, "ls")

@@ -38,7 +38,7 @@ class Modes(instance.SystemTest):
 
     def through_all(self, modes, config):
         self.start_daemon(config=config)
-        self.gpuctl("create-slice", "q", "--reserve-mode", "lend")
+        self.gpuctl("create-slice", "q")
         self.gpuctl("create-slice", "p")
         self.start_idle_in("q")
         self.shell = SliceShell(self, (instance.GPUCTL, "run", "--slice", "p"))

@@ -52,8 +52,8 @@ class MpsPercentage(instance.SystemTest):
 
     def test_it_is_in_no_part_and_in_nobodys_way(self):
         self.start()
-        self.gpuctl("set", "batch", "reserve-mode=lend")  # nobody else is confined
         batch = self.start_program("batch")
+        self.gpuctl("set", "batch", "reserve=0")  # nobody else is confined
         self.assertEqual((self.of(batch, "mps_sms"), self.of(batch, "in_force")), (MOST, "nothing"))
         self.assertEqual(self.sms_of(batch), MOST)
         explained = self.launched(batch)

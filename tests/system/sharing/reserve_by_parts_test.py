@@ -128,7 +128,8 @@ class ReserveByParts(instance.SystemTest):
         instance.wait_until(lambda: self.goes_by_parts(always_kept=True), "original kernels again")
 
     def test_below_a_max_live(self):
-        self.start_beside("true", "lend")
+        self.start_beside("true", "active")
+        self.gpuctl("set", "ls", "reserve=0")
         for most in (2, 6, 4):
             self.gpuctl("set", "batch", f"max={most}")
             instance.wait_until(lambda: self.launch() == (2**most - 1, 0), "original kernels on so many SMs")
@@ -143,7 +144,7 @@ class ReserveByParts(instance.SystemTest):
 
     def test_who_has_them_in_common_needs_no_grant(self):
         """There are more programs than SMs, so one is granted none. It gets on all the same, without a daemon too."""
-        self.start_beside("true", "lend")
+        self.start_beside("true", "active")
         self.gpuctl("set", "batch", "max=2")
         for _ in range(2):
             self.start_bench("batch", "work", "--blocks", 64, "--iterations", 20, "--seconds", 60)
@@ -249,7 +250,7 @@ class InPairs(instance.SystemTest):
         instance.wait_until(lambda: [self.sms() for _ in range(3)] == [self.BY_PAIRS] * 3, "all that it leaves")
 
     def test_below_a_max(self):
-        self.start_beside("lend")
+        self.start_beside("active")
         self.gpuctl("set", "batch", f"max={self.BY_PAIRS}")
         instance.wait_until(lambda: self.usage("batch", self.program.pid)["in_force"] == "max", "the max")
         self.assertEqual(self.sms(cluster=2), self.BY_PAIRS)

@@ -60,7 +60,6 @@ class Told(instance.SystemTest):
         told = self.assert_sms(plain, ALL)
         self.start_daemon()
         self.gpuctl("create-slice", "s")
-        self.gpuctl("create-slice", "lent", "--reserve", 2, "--reserve-mode", "lend")
         program = Asked(self, "s")
         self.assertEqual(program.told(), told)
         self.assert_right(program, ALL)
