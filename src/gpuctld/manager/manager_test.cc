@@ -50,7 +50,7 @@ TEST_F(ManagerTest, AProgramThatKicksWithoutEndIsHeardSoOftenBetweenTicks) {
   Config patient;
   patient.daemon.evict_deadline = 60s;
   start({}, patient);
-  create("ls", {{"reserve", 8}, {"reserve_mode", "lend"}});
+  create("ls", {{"reserve", 8}});
   create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   batch.demand(132);
