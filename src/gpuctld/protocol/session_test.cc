@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -379,6 +381,38 @@ TEST_F(SessionTest, OfManyConnectionsNoMoreAreTakenThanUsersMayMake) {
   EXPECT_GT(taken, kRoots + kAtOnce);
   EXPECT_LT(taken, kRoots + kAtOnce + 20) << "a few are taken in a turn";
   server.stop();
+}
+
+/// While the server rests, as there were no descriptors, a connection is closed and it goes on before.
+TEST_F(SessionTest, ConnectionsAreWaitedForOnce) {
+  const auto handlers_of_a_connection = [this] {
+    const auto connection = ipc::Connection::open(socket_);
+    std::size_t handlers = 0;
+    while (const std::size_t some = context_.poll()) handlers += some;
+    return handlers;
+  };
+  settle();
+  const std::size_t once = handlers_of_a_connection();
+  settle();
+  for (int i = 0; i < 3; ++i) {
+    auto there = std::make_optional(ipc::Connection::open(socket_).value());
+    settle();
+    const auto waits = ipc::Connection::open(socket_);
+    const ipc::UniqueFd next(::dup(STDERR_FILENO));
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit few{static_cast<rlim_t>(next.get()), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    settle();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_EQ(server_->connections(), 1u);
+    there.reset();
+    settle();
+    ASSERT_EQ(server_->connections(), 1u) << "that which waited";
+    context_.run_one();  // the rest is over
+  }
+  settle();
+  EXPECT_EQ(handlers_of_a_connection(), once);
 }
 
 TEST_F(SessionTest, ConnectionsThatAreRefusedHardlyHoldUpRoots) {

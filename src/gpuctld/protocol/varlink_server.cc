@@ -88,24 +88,20 @@ std::size_t VarlinkServer::streams() const {
 
 void VarlinkServer::accept() {
   if (accepting_ || stopped_ || sessions_.size() >= kMaxConnections) return;
+  if (const auto wait = budgets_.wait_to_connect(now_ns()); wait.count() > 0) return accept_after(wait);
   accepting_ = true;
   acceptor_.async_wait(asio::local::stream_protocol::acceptor::wait_read, [this](error_code error) {
     if (error == asio::error::operation_aborted || stopped_) return;
     accepting_ = false;
     if (error || !accept_some()) return accept_after(kAcceptAgain);
-    const auto wait = budgets_.wait_to_connect(now_ns());
-    if (wait.count() == 0) return accept();
-    accepting_ = true;
-    accept_after(wait);
+    accept();
   });
 }
 
 void VarlinkServer::accept_after(std::chrono::nanoseconds wait) {
   retry_.expires_after(wait);
   retry_.async_wait([this](error_code cancelled) {
-    if (cancelled) return;
-    accepting_ = false;
-    accept();
+    if (!cancelled) accept();
   });
 }
 
