@@ -228,9 +228,9 @@ TEST_F(CommandLine, EventsAreLinesInTheirOrderInAsManyRepliesAsItTakes) {
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line, "3 events before or between these are forgotten");
-  const std::vector<std::string> expected{"  changed   batch         by root: max none -> 40",
-                                          "  joined    batch         4711 python3 ?[2Jtrain.py (root)",
-                                          "  mps-went  -"};
+  const std::vector<std::string> expected{"  changed    batch         by root: max none -> 40",
+                                          "  joined     batch         4711 python3 ?[2Jtrain.py (root)",
+                                          "  mps-went   -"};
   for (const std::string& one : expected) {
     std::getline(lines, line);
     EXPECT_EQ(without_time(line), one);
@@ -242,20 +242,24 @@ TEST_F(CommandLine, EventsAreLinesInTheirOrderInAsManyRepliesAsItTakes) {
 }
 
 TEST_F(CommandLine, EventsAreFollowedUntilTheDaemonEndsThat) {
-  const ipc::Event created = event(1, "created", "x"), deleted = event(2, "deleted", "x");
+  const ipc::Event created = event(1, "created", "x"), deleted = event(3, "deleted", "x");
+  ipc::Event throttled = event(2, "throttled", "x");
+  throttled.text = "its quota of 1ms/10ms is used up";
   const auto reply = [](const std::vector<ipc::Event>& events, int lost, bool continues) {
     return ipc::Reply{{{"events", ipc::to_json(events)}, {"lost", lost}}, continues, {}};
   };
   daemon_.on("Events", [&](const boost::json::object&) {
-    return std::vector<ipc::Reply>{reply({created}, 0, true), reply({}, 0, true), reply({deleted}, 2, true),
+    return std::vector<ipc::Reply>{reply({created}, 0, true), reply({}, 0, true), reply({throttled, deleted}, 2, true),
                                    ipc::Reply{{{"reason", "gone"}}, false, "io.gpuctl.NoGpu"}};
   });
   const Ran ran = gpuctl({"events", "--follow"});
   EXPECT_NE(
-      ran.out.find("  created   x             by the configuration\n2 events before or between these are forgotten\n"),
+      ran.out.find("  created    x             by the configuration\n2 events before or between these are forgotten\n"),
       std::string::npos)
       << ran.out;
-  EXPECT_NE(ran.out.find("  deleted   x             by the configuration\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("  throttled  x             its quota of 1ms/10ms is used up\n"), std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("  deleted    x             by the configuration\n"), std::string::npos) << ran.out;
   EXPECT_EQ(ran.status, kExitRefused);
 }
 

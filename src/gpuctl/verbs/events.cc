@@ -25,7 +25,7 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-/// "2026-11-28 10:15:00  changed   batch  by alice: max none -> 40"
+/// "2026-11-28 10:15:00  changed    batch         by alice: max none -> 40"
 std::string line_of(const ipc::Event& event) {
   std::string what;
   if (event.pid) {
@@ -38,7 +38,7 @@ std::string line_of(const ipc::Event& event) {
     what = "by the configuration";
   }
   if (!event.text.empty()) what += (what.empty() ? "" : ": ") + printable(event.text);
-  std::string line = local_time(event.time_us) + "  " + padded(printable(event.kind), 8) + "  " +
+  std::string line = local_time(event.time_us) + "  " + padded(printable(event.kind), 9) + "  " +
                      padded(event.slice.empty() ? "-" : printable(event.slice), 12);
   if (!what.empty()) line += "  " + what;
   return line.substr(0, line.find_last_not_of(' ') + 1);

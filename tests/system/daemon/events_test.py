@@ -34,12 +34,13 @@ class Events(instance.SystemTest):
         program = self.start_bench("s", "work", "--blocks", 8, "--seconds", 600, "--arrival", "periodic", "--announce")
         program.wait_started()
         self.wait_for(
-            follows, "created   s             by root: max 4", "changed   s ", f"joined    s             {program.pid} "
+            follows,
+            *("created    s             by root: max 4", "changed    s ", f"joined     s             {program.pid} "),
         )
         self.gpuctl("kill", program.pid)
         self.gpuctl("delete-slice", "nowhere", check=False)
-        self.wait_for(follows, f"killed    s             {program.pid} ", f"left      s             {program.pid} ")
-        self.wait_for(follows, "max 4 -> 2, weight 100 -> 7", "refused   nowhere ")
+        self.wait_for(follows, f"killed     s             {program.pid} ", f"left       s             {program.pid} ")
+        self.wait_for(follows, "max 4 -> 2, weight 100 -> 7", "refused    nowhere ")
         lines = [line for line in follows.out().splitlines() if f" {program.pid} " in line]
         self.assertTrue(all("gpuslice-bench run work" in line for line in lines), lines)
         self.assertTrue(all("gpuctl run" not in line for line in lines), lines)
@@ -61,9 +62,9 @@ class Events(instance.SystemTest):
         )
         ls.wait_started()
         batch.wait_started()
-        self.wait_for(follows, "met       ls            GPU 0: ")
+        self.wait_for(follows, "met        ls            GPU 0: ")
         self.gpuctl("set", "ls", f"latency={NEVER}")
-        self.wait_for(follows, "met ", "changed   ls ", "missed    ls            GPU 0: ")
+        self.wait_for(follows, "met ", "changed    ls ", "missed     ls            GPU 0: ")
         self.assertNotIn("batch", follows.out())
         self.assertIn("slice ls misses its target of latency on GPU 0", self.daemon.err())
         self.assertRightResults(ls.stop())
