@@ -97,7 +97,7 @@ class Manager {
   void change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by);
   void log_unfit();
   void note_of_devices(const sched::SliceTree& tree, const std::string& path, std::vector<std::string>& lines) const;
-  std::vector<std::string> limits_beyond_gpus(const sched::SliceTree& tree, const std::string& path) const;
+  std::vector<std::string> odd_settings(const sched::SliceTree& tree, const std::string& path) const;
 
   // manager_events.cc
   /// `line`: for the log; "": it says nothing. `by`: whose line that is, if not the event's user's.

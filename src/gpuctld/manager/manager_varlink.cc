@@ -200,7 +200,7 @@ Answer Manager::changed(boost::json::object reply, const std::string& path,
   for (const std::string& line : scheduler_.isolation_lags(path)) notes.emplace_back(line);
   const sched::Slice* slice = scheduler_.tree().find(path);
   if (const auto line = why_not_isolated(); line && slice != nullptr && slice->isolated) notes.emplace_back(*line);
-  for (const std::string& line : limits_beyond_gpus(scheduler_.tree(), path)) notes.emplace_back(line);
+  for (const std::string& line : odd_settings(scheduler_.tree(), path)) notes.emplace_back(line);
   if (const std::string* problem = kept_.problem()) notes.emplace_back(ipc::to_utf8(*problem));
   if (!notes.empty()) reply["notes"] = std::move(notes);
   return success(std::move(reply));
@@ -216,7 +216,7 @@ Answer Manager::checked(const sched::SliceTree& tree, const std::string& path) c
   }
   boost::json::array notes;
   for (const std::string& line : scheduler_.unfit_reserves(tree, path)) notes.emplace_back(line);
-  for (const std::string& line : limits_beyond_gpus(tree, path)) notes.emplace_back(line);
+  for (const std::string& line : odd_settings(tree, path)) notes.emplace_back(line);
   if (!notes.empty()) reply["notes"] = std::move(notes);
   return success(std::move(reply));
 }
@@ -305,13 +305,15 @@ void Manager::note_of_devices(const sched::SliceTree& tree, const std::string& p
                     " GPUs that it has no more, until started again");
 }
 
-/// Limits of the slice that no GPU reaches.
-std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tree, const std::string& path) const {
+/// What is set for the slice and has no effect, or another one than may be expected.
+std::vector<std::string> Manager::odd_settings(const sched::SliceTree& tree, const std::string& path) const {
   std::vector<std::string> lines;
   const sched::Slice* slice = tree.find(path);
   if (slice == nullptr) return lines;
   const auto& gpus = scheduler_.devices();
   note_of_devices(tree, path, lines);
+  if (slice->quota == kNoQuota && slice->burst != kNoQuota)
+    lines.push_back("burst " + slice->burst + " has no effect without a quota");
   if (path == "/") return lines;
   for (const PerGpu* amounts :
        {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu, &slice->memory_high_per_gpu})
@@ -323,9 +325,14 @@ std::vector<std::string> Manager::limits_beyond_gpus(const sched::SliceTree& tre
   if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)
     lines.push_back("max " + std::to_string(slice->max.count) + " limits nothing: no GPU here has more than " +
                     std::to_string(sms) + " SMs");
+  const auto size = [](std::uint64_t bytes) { return size_text(static_cast<std::int64_t>(bytes)); };
   if (slice->memory_max && *slice->memory_max > memory)
-    lines.push_back("memory_max " + size_text(static_cast<std::int64_t>(*slice->memory_max)) +
-                    " limits nothing: no GPU here has more than " + size_text(static_cast<std::int64_t>(memory)));
+    lines.push_back("memory_max " + size(*slice->memory_max) + " limits nothing: no GPU here has more than " +
+                    size(memory));
+  if (const std::uint64_t most = std::min(slice->memory_max.value_or(memory), memory);
+      slice->memory_high && *slice->memory_high >= most)
+    lines.push_back("memory_high " + size(*slice->memory_high) + " lets nothing wait: there is no more than " +
+                    size(most));
   return lines;
 }
 

@@ -53,6 +53,21 @@ TEST_F(ManagerTest, LimitsThatNoGpuReachesAreNoted) {
   EXPECT_FALSE(set.parameters.contains("notes"));
 }
 
+TEST_F(ManagerTest, SettingsWithoutEffectAreNoted) {
+  create("x", {{"memory_max", 1 << 29}});
+  const auto notes_of = [this](const json::object& settings) {
+    const auto set = call("SetSlice", {{"path", "x"}, {"settings", settings}});
+    return set.parameters.contains("notes") ? json::serialize(set.parameters.at("notes")) : std::string();
+  };
+  EXPECT_EQ(notes_of({{"burst", "20ms"}}), R"(["burst 20ms has no effect without a quota"])");
+  EXPECT_EQ(notes_of({{"quota", "40ms/100ms"}}), "");
+  EXPECT_EQ(notes_of({{"memory_high", 1 << 29}}),
+            R"(["memory_high 512M lets nothing wait: there is no more than 512M"])");
+  EXPECT_EQ(notes_of({{"memory_high", 1 << 28}}), "");
+  EXPECT_EQ(notes_of({{"memory_unlimited", true}, {"memory_high", std::int64_t{1} << 40}}),
+            R"(["memory_high 1T lets nothing wait: there is no more than 1G"])");
+}
+
 TEST_F(ManagerTest, MonitorStreamsUntilTheConnectionCloses) {
   auto connection = connect();
   ipc::Call monitor{.method = "io.gpuctl.Monitor", .parameters = {{"interval_ms", 100}}, .more = true};
