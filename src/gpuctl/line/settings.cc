@@ -133,6 +133,11 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     settings.*setting.number = *number;
     return {};
   };
+  const auto put_text = [&](bool sound, const char* what_else, std::string_view form) -> Outcome<void> {
+    if (!sound) return usage(where + ": " + in_quotes(value) + ' ' + what_else + "; give " + std::string(form));
+    settings.*setting.text = value;
+    return {};
+  };
   switch (setting.kind) {
     case SettingKind::sms:
       if (lifts_limit(value)) return put(std::int64_t{0});
@@ -153,19 +158,13 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
       settings.*setting.text = value;
       return {};
     case SettingKind::latency:
-      if (!parse_latency(value))
-        return usage(where + ": " + in_quotes(value) + " is not a target; give " + std::string(kLatencyForm));
-      settings.*setting.text = value;
-      return {};
+      return put_text(parse_latency(value).has_value(), "is not a target", kLatencyForm);
     case SettingKind::quota:
-      if (!parse_quota(value))
-        return usage(where + ": " + in_quotes(value) + " is not a quota; give " + std::string(kQuotaForm));
-      settings.*setting.text = value;
-      return {};
+      return put_text(parse_quota(value).has_value(), "is not a quota", kQuotaForm);
     case SettingKind::burst:
-      if (!parse_burst(value))
-        return usage(where + ": " + in_quotes(value) + " is not a burst; give " + std::string(kBurstForm));
-      [[fallthrough]];
+      return put_text(parse_burst(value).has_value(), "is not a burst", kBurstForm);
+    case SettingKind::devices:
+      return put_text(parse_devices(value).has_value(), "names no GPUs", kDevicesForm);
     case SettingKind::policy:
     case SettingKind::sms_per_gpu:
     case SettingKind::bytes_per_gpu:
@@ -177,11 +176,6 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
       if (!problem.empty()) return usage(where + ": " + problem);
       return {};
     }
-    case SettingKind::devices:
-      if (!parse_devices(value))
-        return usage(where + ": " + in_quotes(value) + " names no GPUs; give " + std::string(kDevicesForm));
-      settings.*setting.text = value;
-      return {};
     case SettingKind::user:
     case SettingKind::group:
       return set_owner(value, where, settings);

@@ -338,6 +338,8 @@ class Scheduler {
   bool step_quotas(std::uint64_t now_ns);
   void throttle(std::size_t device, std::vector<sched::NodeInput>& nodes) const;
   bool is_throttled(std::size_t device, std::size_t node) const;
+  /// Frozen or throttled.
+  bool stands_still(std::size_t device, std::size_t node) const;
   void collect(Client& client);
   void settle(Client& client);
   /// The tree as it is on the device.

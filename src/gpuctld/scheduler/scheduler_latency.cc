@@ -121,8 +121,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
   sched::LatencyStep step{.now = time_of(now_ns)};
   std::uint64_t launches = 0;
-  // Nobody has to yield to what begins nothing.
-  const bool frozen = effective_[entry.node].frozen || is_throttled(device, entry.node);
+  const bool stopped = stands_still(device, entry.node);  // then nobody has to yield
   const auto is_own = [&](const DeviceWork::Program& program) {
     return sched::in_or_below(program.client->slice(), entry.path);
   };
@@ -134,7 +133,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   step.can_pause = step.still = true;
   for (const DeviceWork::Program& program : work.programs) {
     if (is_own(program)) {
-      step.active |= program.lately && !frozen;
+      step.active |= program.lately && !stopped;
       continue;
     }
     others_work |= program.works;
@@ -208,7 +207,7 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
       steps[i].bursts = &bursts[i];
       // By turns all are apart in any case; and what a dial does is seen once it is left alone.
       if (!grants_[device].time_sliced() && !steps[i].quiet && !control.entries()[i].steer.moving() &&
-          !effective_[control.entries()[i].node].frozen && !is_throttled(device, control.entries()[i].node))
+          !stands_still(device, control.entries()[i].node))
         record_isolation(device, control.entries()[i].path, steps[i].launches, now_ns, passed_ns);
     }
     std::vector<sched::NodeInput> nodes = fixed_nodes(device);

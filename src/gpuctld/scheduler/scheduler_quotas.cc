@@ -76,6 +76,10 @@ bool Scheduler::is_throttled(std::size_t device, std::size_t node) const {
   return throttled;
 }
 
+bool Scheduler::stands_still(std::size_t device, std::size_t node) const {
+  return effective_[node].frozen || is_throttled(device, node);
+}
+
 std::uint64_t Scheduler::quota_ns() const {
   std::uint64_t next_ns = UINT64_MAX;
   for (const auto& quotas : quotas_)
