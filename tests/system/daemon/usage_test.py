@@ -7,10 +7,11 @@ import signal
 from tests.system.harness import instance, users
 from tests.system.harness.sms import watch_sms
 
-# Bursts of half a second: what the processor takes to begin and end one is little beside that.
+# Bursts of half a second: what the processor takes to begin and end one is little beside that. On a quiet machine they
+# agree within 1.3 %; others that want the processor take it between what the daemon and the software GPU look at.
 LONG = ("work", "--blocks", 1024, "--iterations", 150, "--warmup", 0, "--check", "last")
 PERIOD_S = 10  # UsageKeeper::kPeriod
-PART = 0.02
+PART = 0.1
 
 
 class Usage(instance.SystemTest):
