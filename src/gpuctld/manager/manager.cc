@@ -161,6 +161,7 @@ void Manager::log_unfit() {
 void Manager::stop() {
   if (ticker_.stopped()) return;
   ticker_.stop();
+  scheduler_.lift_quotas(now_ns());
   telling_.cancel();
   unmanaged_watch_.stop();
   keeping_.cancel();

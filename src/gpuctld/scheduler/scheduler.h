@@ -218,6 +218,8 @@ class Scheduler {
   sched::Bandwidth::Seen throttled(const std::string& slice, std::uint64_t now_ns) const;
   /// Whose quota is used up now, of the slice and of those above it, and until when, for people; none: nobody's.
   std::optional<std::string> quota_now(const std::string& slice, std::uint64_t now_ns) const;
+  /// The daemon stops, and nobody knows for how long: who is throttled may use what its slices have at most.
+  void lift_quotas(std::uint64_t now_ns);
   /// A line for each slice with programs that are not in the MPS of the others (share_by()), though they might be.
   std::vector<std::string> left_out_of_mps() const;
 

@@ -80,6 +80,18 @@ bool Scheduler::stands_still(std::size_t device, std::size_t node) const {
   return effective_[node].frozen || is_throttled(device, node);
 }
 
+void Scheduler::lift_quotas(std::uint64_t now_ns) {
+  for (Client& client : clients_)
+    for (std::size_t i = 0; i < client.slots().size(); ++i) {
+      const Client::Slot& slot = client.slots()[i];
+      if (slot.device < 0 || slot.written > 0) continue;
+      const auto device = static_cast<std::size_t>(slot.device);
+      if (!is_throttled(device, client.node)) continue;
+      const std::uint32_t most = std::min(effective_on(device)[client.node].max.count, sms_[device]);
+      if (most > 0) client.write_grant(i, slot.most_of(most), 0, now_ns);
+    }
+}
+
 std::uint64_t Scheduler::quota_ns() const {
   std::uint64_t next_ns = UINT64_MAX;
   for (const auto& quotas : quotas_)

@@ -172,6 +172,21 @@ TEST(QuotasInScheduler, WhoTakesTurnsHasOneToo) {
   EXPECT_NEAR(scene.pass(1000, program, kSms), 400, 5);
 }
 
+/// Nobody could end their wait.
+TEST(QuotasInScheduler, AStoppedDaemonLeavesNobodyThrottled) {
+  Scene scene({{"q", {.max = 60, .quota = "1ms/1s"}}, {"q/frozen", {.frozen = "yes"}}, {"beside", {}}});
+  Program program(*scene.scheduler, "q"), frozen(*scene.scheduler, "q/frozen"), beside(*scene.scheduler, "beside");
+  beside.works(kSms);
+  frozen.works(kSms);
+  scene.pass(20, program, kSms);
+  ASSERT_EQ(program.granted(), 0u);
+  const std::uint32_t others = beside.granted();
+  scene.scheduler->lift_quotas(scene.now_ns);
+  EXPECT_EQ(program.granted(), 60u);
+  EXPECT_EQ(frozen.granted(), 0u);
+  EXPECT_EQ(beside.granted(), others);
+}
+
 /// The next look is when something happens, so a quota is kept to the millisecond although looks come each 5 ms.
 TEST(QuotasInScheduler, TheNextLookIsWhenItIsUsedUpOrGoesOn) {
   Scene scene({{"q", {.quota = "40ms/100ms"}}});

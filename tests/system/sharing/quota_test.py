@@ -140,6 +140,18 @@ class Quota(instance.SystemTest):
         for one in (shell, beside):
             one.do("finish")
 
+    def test_a_daemon_that_is_stopped_leaves_nobody_throttled(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "q", "--quota", "1ms/1s")
+        shell = self.shell("q", *LONG)
+        self.wait_throttled(1)
+        instance.wait_until(lambda: shell.grant().capsm == 0, "it to have no SMs")
+        self.daemon.process.terminate()
+        self.daemon.process.wait()
+        began = len(shell.records(0))
+        instance.wait_until(lambda: len(shell.records(0)) > began + 10 * instance.SMS, "it to go on")
+        shell.do("finish")
+
     def test_who_takes_turns_has_a_quota_too(self):
         self.start_daemon()
         shell, alone = self.start_alone("--isolation", "isolated")
