@@ -64,6 +64,18 @@ std::string content(const std::string& path, std::size_t most) {
   return text;
 }
 
+/// What the process maps; "": it has ended. While one ends the kernel shows a part, and then nothing.
+std::string maps_of(pid_t process) {
+  std::string text;
+  const int fd = ::open(in_proc(process, "maps").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  read_pieces(fd, [&](std::string_view piece) { return (text += piece).size() <= kMostMaps; });
+  char first = 0;
+  if (::lseek(fd, 0, SEEK_SET) != 0 || read_some(fd, &first, 1) != 1) text.clear();
+  ::close(fd);
+  return text;
+}
+
 /// The process, then those below it.
 std::vector<pid_t> with_children(pid_t process) {
   std::vector<pid_t> all{process};
@@ -125,7 +137,7 @@ CudaUse cuda_use(pid_t process, const std::string& library) {
   std::error_code ignored;
   const std::string real = fs::canonical(library, ignored).string();
   for (const pid_t each : with_children(process)) {
-    const std::string maps = content(in_proc(each, "maps"), kMostMaps);
+    const std::string maps = maps_of(each);
     if (maps.find("/libcuda.so") == maps.npos && !has_device(each)) continue;
     // Before all else ld.so maps what it preloads.
     const bool preloaded =
