@@ -11,8 +11,8 @@
 #include <memory>
 #include <ostream>
 
-#include "base/device_list.h"
 #include "base/installed.h"
+#include "base/visible_devices.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "base/device_list.h"
 #include "base/in_container.h"
 #include "base/installed.h"
+#include "base/visible_devices.h"
 
 namespace gpuctl::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/device_list.h"
 #include "base/result.h"
+#include "base/visible_devices.h"
 #include "ipc/connection.h"
 #include "ipc/stub_map.h"
 #include "ipc/types.h"
