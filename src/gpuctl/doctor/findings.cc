@@ -165,7 +165,8 @@ std::string share_text(const ipc::ClientUsage& usage) {
   std::string text = "on GPU " + std::to_string(usage.device) + ": mode " + printable(usage.mode);
   if (usage.mode == "free") return text + ", all SMs, as without gpuctl";
   if (usage.common_sms > 0) return text + ", " + plural(usage.common_sms, "SM") + " in common with others";
-  return text + ", " + plural(usage.granted, "SM") + " of its own now";
+  return text + ", " + plural(usage.granted, "SM") + " of its own now" +
+         (usage.granted == 0 ? "; gpuctl explain says what is in force" : "");
 }
 
 }  // namespace

@@ -169,6 +169,8 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
     seen.client->state = state;
     EXPECT_EQ(worst(judge(seen)), warning) << state;
   }
+  seen.client->usage = {{.granted = 0, .mode = "workers"}};
+  EXPECT_EQ(judge(seen)[1].what, "on GPU 0: mode workers, 0 SMs of its own now; gpuctl explain says what is in force");
   seen.no_daemon = "cannot connect";
   EXPECT_EQ(worst(judge(seen)), error);
 }
