@@ -19,7 +19,7 @@ inline constexpr std::chrono::microseconds kHandoverTick{200};
 /// grant.
 inline constexpr std::chrono::milliseconds kIdleTick{250};
 
-/// The same where looks have taken too much lately, and for who asks then.
+/// From a look to the next, where looks have taken too much lately: also for who asks then.
 inline constexpr std::chrono::milliseconds kCrowdedTick{1};
 
 /// To look at a thousand clients takes long. While nothing changes no more than a hundredth of a core is spent on it,
