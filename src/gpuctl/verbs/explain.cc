@@ -58,8 +58,7 @@ Action declare_explain(Arguments& arguments) {
     context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
                 << printable(explained->client.slice) << '\n';
     if (const std::string bounds = bounds_text(explained->slice); !bounds.empty()) context.out << bounds << '\n';
-    if (explained->slice.quota_now)
-      context.out << "throttled: quota " << printable(*explained->slice.quota_now) << '\n';
+    if (explained->slice.quota_now) context.out << "throttled: " << printable(*explained->slice.quota_now) << '\n';
     if (explained->slice.isolation_now)
       context.out << "isolation auto, now " << printable(*explained->slice.isolation_now) << '\n';
     const auto ruling = ruling_of(context, explained->client);

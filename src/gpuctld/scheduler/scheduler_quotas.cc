@@ -118,7 +118,7 @@ std::optional<std::string> Scheduler::quota_now(const std::string& slice, std::u
     for (const auto& [path, quota] : quotas_[device]) {
       if (!quota.bandwidth.throttled() || !sched::in_or_below(slice, path)) continue;
       const auto wait = std::max(*quota.bandwidth.next(0) - instant(now_ns), std::chrono::nanoseconds{});
-      text += (text.empty() ? "" : "; ") + (path == slice ? "" : "that of " + path + " is ") + "used up on GPU " +
+      text += (text.empty() ? "quota" : "; quota") + (path == slice ? "" : " of " + path) + " used up on GPU " +
               std::to_string(devices_[device].index) + ", goes on in " + in_ms(wait);
     }
   return text.empty() ? std::nullopt : std::optional(text);

@@ -69,7 +69,7 @@ TEST(QuotasInScheduler, WhatIsUsedUpWaitsForTheNextPeriodAndOthersGetTheRest) {
   scene.pass(98, program, kSms);
   EXPECT_EQ(program.granted(), 0u);
   EXPECT_EQ(beside.granted(), 90u) << "the reserve too is for others meanwhile";
-  EXPECT_EQ(scene.scheduler->quota_now("q", scene.now_ns), "used up on GPU 0, goes on in 1 ms");
+  EXPECT_EQ(scene.scheduler->quota_now("q", scene.now_ns), "quota used up on GPU 0, goes on in 1 ms");
   EXPECT_EQ(scene.scheduler->quota_now("beside", scene.now_ns), std::nullopt);
   scene.pass(3, program, kSms);
   EXPECT_GE(program.granted(), 50u);
@@ -136,7 +136,7 @@ TEST(QuotasInScheduler, EverySliceAboveIsChargedToo) {
   Program b(*scene.scheduler, "team/b");
   EXPECT_NEAR(scene.pass(1000, b, kSms), 300, 5);
   EXPECT_EQ(b.client->in_force(), "quota");
-  EXPECT_NE(scene.scheduler->quota_now("team/b", scene.now_ns)->find("that of team is used up"), std::string::npos);
+  EXPECT_NE(scene.scheduler->quota_now("team/b", scene.now_ns)->find("quota of team used up"), std::string::npos);
   EXPECT_EQ(scene.scheduler->throttled("team/b", scene.now_ns).times, 0);
 }
 
