@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a child that ends while it is read, the kernel shows the beginning: CUDA, and not the library that lies behind it.
+/// Of a child that ends while it is read, the kernel shows the beginning: CUDA, and not the library that lies behind
+/// it.
 TEST(RunWatch, AChildThatEndsMeanwhileIsNotWithoutTheLibrary) {
   constexpr std::size_t kPages = 2000;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
