@@ -46,12 +46,7 @@ TEST_F(ManagerTest, AttachGrantsAndKicksMoveGrants) {
 
 /// In a handover too, in which the daemon looks more often by itself.
 TEST_F(ManagerTest, AProgramThatKicksWithoutEndIsHeardSoOftenBetweenTicks) {
-  stop();
-  Config patient;
-  patient.daemon.evict_deadline = 60s;
-  start({}, patient);
-  create("ls", {{"reserve", 8}});
-  create("batch", {{"weight", 200}});
+  start_with_patience();
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   batch.demand(132);
   ASSERT_TRUE(eventually([&] { return batch.granted() == 132; }));
@@ -80,12 +75,7 @@ TEST_F(ManagerTest, DemandIsFoundWithoutAKickToo) {
 }
 
 TEST_F(ManagerTest, AnSmIsHandedOverAsSoonAsItWasLeft) {
-  stop();
-  Config patient;
-  patient.daemon.evict_deadline = 60s;
-  start({}, patient);
-  create("ls", {{"reserve", 8}});
-  create("batch", {{"weight", 200}});
+  start_with_patience();
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   batch.demand(132);
   EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));

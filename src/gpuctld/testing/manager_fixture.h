@@ -68,6 +68,16 @@ class ManagerTest : public testing::Test {
     thread_ = std::thread([this] { context_.run(); });
   }
 
+  /// Anew, with a slice of a reserve and one of others, where SMs go to others only when they were left.
+  void start_with_patience() {
+    stop();
+    Config patient;
+    patient.daemon.evict_deadline = std::chrono::seconds(60);
+    start({}, patient);
+    create("ls", {{"reserve", 8}});
+    create("batch", {{"weight", 200}});
+  }
+
   void stop() {
     if (!manager_) return;
     boost::asio::post(context_, [this] { manager_->stop(); });
