@@ -28,6 +28,7 @@ from .papers import (
     turnarounds,
 )
 from .steps import (
+    controller,
     cpu_bound,
     handover,
     issue_slots,
@@ -39,6 +40,7 @@ from .steps import (
     overhead,
     programs,
     random_kernels,
+    screen,
     side_by_side,
     sim_pairs,
     storms,
@@ -81,6 +83,12 @@ STEPS = {
     "occupancy": (occupancy.step_occupancy, 560),
     "sidebyside": (side_by_side.step_side_by_side, 120),
     "simpairs": (sim_pairs.step_sim_pairs, 1000),
+    "quotas": (controller.step_quotas, 150),
+    "weights": (controller.step_weights, 300),
+    "freeze": (controller.step_freeze, 150),
+    "memory": (controller.step_memory, 100),
+    "accounts": (controller.step_accounts, 100),
+    "screen": (screen.step_screen, 200),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")
 

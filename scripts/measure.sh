@@ -32,6 +32,9 @@
 #   sizes        some kernels at several sizes
 #   crowd        all kernels, eight programs at a time; also with --no-mps
 #   timeslice    LS beside cuBLAS where programs take turns; with --no-mps
+#   quotas,weights,freeze,memory,accounts   what slices are set to beside what programs get; with --no-mps; some seven
+#                minutes in all
+#   screen       the screen of README.md; with --no-mps
 #   memcheck     all kernels under compute-sanitizer; with --no-mps
 # Each step has its own gpuctld and a time limit. If a step fails, its rows so far stay, and the next step runs.
 # --build: binaries that are built already (default: build, built now). --out: directory for raw.jsonl (every result as

@@ -88,12 +88,20 @@ def rates(runs):
     return {name: spread(values) for name, values in found.items()}
 
 
+def burst_p99_us(report):
+    """Of the bursts of LS: its requests without the time that they waited for earlier ones. Where not all were served,
+    with it.
+    """
+    return report["p99_us"] if report["unserved"] else report.get("service_p99_us", report["p99_us"])
+
+
 def point(runs):
     """The point of the runs of one cell in one configuration, or of a program alone."""
     ls_reports = [run["ls_report"] for run in runs if run["ls_report"]]
     return {
         "p50_us": spread([report["p50_us"] for report in ls_reports]),
         "p99_us": spread([report["p99_us"] for report in ls_reports]),
+        "burst_p99_us": spread([burst_p99_us(report) for report in ls_reports]),
         "unserved": sum(report["unserved"] for report in ls_reports),
         "throughput": spread([throughput(run) for run in runs if run["batch_reports"]]),
         "rates": rates(runs),

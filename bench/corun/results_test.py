@@ -68,6 +68,11 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(at["throughput"], {"median": 101.0, "least": 101.0, "greatest": 101.0, "rounds": 3})
         self.assertEqual(at["p99_us"]["median"], 1001)
 
+    def test_bursts_are_requests_without_their_waiting_where_all_were_served(self):
+        reports = ({**ls_report(60, 90), "service_p99_us": 70}, {**ls_report(60, 95, unserved=1), "service_p99_us": 70})
+        runs = [{"ls_report": report, "batch_reports": []} for report in reports]
+        self.assertEqual([point([run])["burst_p99_us"]["median"] for run in runs], [70, 95])
+
     def test_of_different_batch_programs_ratios_count_alike(self):
         ls, both = workload("short"), workload("both")
         self.data["workloads"]["both"] = {"batch": "two of different kinds"}

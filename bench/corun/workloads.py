@@ -118,7 +118,7 @@ LS = {
         ),
         Workload(
             "encoder",
-            "an encoder of BERT-base's shape in PyTorch, fp16, eager, 4 x 128 tokens; Poisson, 40 a second",
+            "an encoder of BERT-base's shape in PyTorch, fp16, 4 x 128 tokens, a CUDA graph; Poisson, 40 a second",
             "ls",
             program="encoder.py",
             reserve=0.18,

@@ -8,7 +8,7 @@ from typing import Any
 from .model import Slice
 
 LIFTED = {"max": "max_unlimited", "memory_max": "memory_unlimited", "memory_high": "memory_high_unlimited"}
-AMOUNTS = ("reserve", *LIFTED)
+AMOUNTS = ("reserve", "memory_min", *LIFTED)
 SAME_ON_EACH = "none"
 _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 

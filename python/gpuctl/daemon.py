@@ -153,6 +153,7 @@ SETTINGS = (
     "weight",
     "priority",
     "isolation",
+    "memory_min",
     "memory_max",
     "memory_high",
     "latency",

@@ -101,6 +101,11 @@ def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
     yield setting("weight", "Weight among its siblings", ((one.path, one.weight) for one in slices))
     yield setting("priority", "Greater goes first", ((one.path, one.priority) for one in slices))
     yield setting(
+        "memory_min_bytes",
+        "Memory of each GPU that is kept for it",
+        ((one.path, most(one, "memory_min")) for one in slices),
+    )
+    yield setting(
         "memory_max_bytes",
         "Memory of each GPU at most; absent: no limit",
         ((one.path, most(one, "memory_max")) for one in slices),
@@ -140,7 +145,7 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     )
     help = "Allocations that its memory_high let wait"
     yield _counter("gpuctl_slice_memory_waits", help, ["slice"], [([one.path], one.memory_waits) for one in slices])
-    help = "Allocations that its memory_max refused"
+    help = "Allocations that its memory_max refused, or its memory_min others"
     yield _counter(
         "gpuctl_slice_memory_refusals", help, ["slice"], [([one.path], one.memory_refusals) for one in slices]
     )
@@ -156,6 +161,9 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     yield _counter(
         "gpuctl_slice_throttled_seconds", help, ["slice"], [([one.path], one.throttled_us / 1e6) for one in slices]
     )
+    help = "Energy that its programs and those below it used; absent: no GPU counts it"
+    used = [([one.path], one.energy_joules) for one in slices if one.energy_joules is not None]
+    yield _counter("gpuctl_slice_energy_joules", help, ["slice"], used)
     running = _Running(now.clients)
     launches = [([one.path], one.ended_launches + running.launches[one.path]) for one in slices]
     yield _counter("gpuctl_slice_launches", "Launches in it and below it", ["slice"], launches)
@@ -166,6 +174,9 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     held = [([one.path, *_gpu(gpu)], running.memory[one.path, gpu.index]) for one in slices for gpu in now.devices]
     help = "Device memory that it and what is below it hold"
     yield _gauge("gpuctl_slice_memory_bytes", help, ["slice", *GPU], held)
+    swapped = [([one.path, *_gpu(gpu)], running.swapped[one.path, gpu.index]) for one in slices for gpu in now.devices]
+    help = "Device memory of it and what is below it that is on the host instead"
+    yield _gauge("gpuctl_slice_swapped_bytes", help, ["slice", *GPU], swapped)
 
 
 def _latencies(slices: Sequence[Slice]) -> Iterator[Metric]:
@@ -189,12 +200,14 @@ class _Running:
         self.launches: Counter[str] = Counter()
         self.evictions: Counter[str] = Counter()
         self.memory: Counter[tuple[str, int]] = Counter()  # by slice and GPU
+        self.swapped: Counter[tuple[str, int]] = Counter()
         for client in clients:
             for path in _up(client.slice):
                 for use in client.usage:
                     self.launches[path] += use.launches
                     self.evictions[path] += use.evictions
                     self.memory[path, use.device] += use.memory
+                    self.swapped[path, use.device] += use.swapped
 
 
 def _up(path: str) -> Iterator[str]:

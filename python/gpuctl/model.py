@@ -62,6 +62,7 @@ class SliceOnGpu:
     memory_max: int | None = None
     seen: bool | None = None
     memory_high: int | None = None
+    memory_min: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class Slice:
     weight: int = 100
     priority: int = 0
     isolation: str = "auto"
+    memory_min: int = 0
+    memory_min_per_gpu: str = "none"
     memory_max: int | None = None
     memory_max_per_gpu: str = "none"
     memory_high: int | None = None
@@ -100,6 +103,7 @@ class Slice:
     ended_evictions: int = 0
     memory_waits: int = 0
     memory_refusals: int = 0
+    energy_joules: float | None = None
     latencies: list[Latency] = field(default_factory=list)
     pressure: list[Pressure] = field(default_factory=list)
     throttled: int = 0
@@ -149,6 +153,7 @@ class ClientUsage:
     latency_us_log2: list[int] = field(default_factory=list)
     evict_us_log2: list[int] = field(default_factory=list)
     latency: list[Latency] = field(default_factory=list)
+    swapped: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,7 @@ class Client:
     slice: str = ""
     state: str = ""
     isolated: bool = False
+    swap_now: str | None = None
     usage: list[ClientUsage] = field(default_factory=list)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import errno
 import json
 import os
 import socket
@@ -18,19 +19,33 @@ class Varlink:
 
     def __init__(self, path: str | os.PathLike[str], patience_s: float = 30):
         self.socket = socket.socket(socket.AF_UNIX)
-        # Where the socket's queue is full, connecting waits for a place. With Python's timeout it would fail at once.
-        seconds, rest = divmod(patience_s, 1)
-        timeout = struct.pack("ll", int(seconds), int(rest * 1e6))
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+        until = time.monotonic() + patience_s
         try:
-            self.socket.connect(os.fspath(path))
+            while not self._is_connected():  # a signal may interrupt connect(), which Python then takes for done
+                # Where the socket's queue is full, connecting waits for a place. With Python's timeout it would fail
+                # at once. 0 would be for ever.
+                left = struct.pack("ll", *divmod(max(int((until - time.monotonic()) * 1e6), 1), 10**6))
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, left)
+                self.socket.connect(os.fspath(path))
             self.socket.settimeout(patience_s)
-        except OSError:
+        except BlockingIOError as error:
+            self.socket.close()
+            raise TimeoutError("it did not answer in time") from error
+        except BaseException:
             self.socket.close()
             raise
         self.patience_s = patience_s
         self.fds: list[int] = []
         self.buffer = b""
+
+    def _is_connected(self) -> bool:
+        try:
+            self.socket.getpeername()
+        except OSError as error:
+            if error.errno != errno.ENOTCONN:
+                raise
+            return False
+        return True
 
     def send(self, method: str, parameters: dict[str, Any], more: bool = False) -> None:
         message: dict[str, Any] = {"method": f"io.gpuctl.{method}", "parameters": parameters}

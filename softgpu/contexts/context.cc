@@ -105,6 +105,11 @@ void Context::drain() {
   for (const StreamPoint& point : all_points()) point.stream->wait(point.number);
 }
 
+bool Context::idle() {
+  return std::ranges::all_of(all_points(),
+                             [](const StreamPoint& point) { return point.stream->finished(point.number); });
+}
+
 bool Context::legacy_idle() {
   const std::lock_guard lock(mutex_);
   return points(false).empty() && legacy_->finished(legacy_->last());

@@ -57,6 +57,9 @@ class Context {
   /// Waits until all work submitted so far is over. In a stopped context, only the work that runs now is waited for.
   void drain();
 
+  /// True if all work submitted so far is over.
+  bool idle();
+
   /// True if all work submitted so far that the legacy default stream would wait for is over.
   bool legacy_idle();
 

@@ -7,7 +7,10 @@
 namespace gpuctl::softgpu {
 
 Machine::Machine(Config settings, std::vector<SeenDevice> seen)
-    : config(std::move(settings)), memory(memory_of(config, seen)), devices(make_devices(std::move(seen))) {}
+    : config(std::move(settings)), memory(memory_of(config, seen)), devices(make_devices(std::move(seen))) {
+  for (const auto& device : devices)
+    memory.share(device->ordinal, *device->table, config.devices[device->number].shared_bytes);
+}
 
 std::vector<std::size_t> Machine::memory_of(const Config& config, const std::vector<SeenDevice>& seen) {
   std::vector<std::size_t> bytes;

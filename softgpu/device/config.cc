@@ -72,11 +72,13 @@ std::vector<DeviceConfig> devices_from_env() {
   const DeviceConfig usual;
   const auto sms = numbers_from_env("SOFTGPU_SMS", {1, kMaxSms}, usual.sms, devices.size());
   const auto memory = numbers_from_env("SOFTGPU_MEMORY_MIB", {1, 1 << 20}, usual.memory_bytes >> 20, devices.size());
+  const auto shared = numbers_from_env("SOFTGPU_SHARED_MEMORY_MIB", {1, 1 << 20}, 0, devices.size());
   const char* path = std::getenv("SOFTGPU_TABLE");
   const std::string first = path != nullptr && *path != '\0' ? path : default_table_path();
   for (std::size_t i = 0; i < devices.size(); ++i) {
     devices[i].sms = static_cast<std::uint32_t>(sms[i]);
     devices[i].memory_bytes = memory[i] << 20;
+    if (shared[i] != 0) devices[i].shared_bytes = shared[i] << 20;
     devices[i].table_path = i == 0 ? first : first + "-" + std::to_string(i);
   }
   return devices;
@@ -113,6 +115,7 @@ Config read_config() {
   config.lazy_loading = loading != nullptr && std::strcmp(loading, "LAZY") == 0;
   config.graph_launch_waits = number_from_env("SOFTGPU_GRAPH_LAUNCH_WAITS", 0, 1, 0) == 1;
   config.channels = number_from_env("SOFTGPU_CHANNELS", 0, 1, 0) == 1;
+  config.checkpoints = number_from_env("SOFTGPU_CHECKPOINTS", 0, 1, 1) == 1;
   config.strict_streams = number_from_env("SOFTGPU_STRICT_STREAMS", 0, 1, 0) == 1;
   config.strict_exit = number_from_env("SOFTGPU_STRICT_EXIT", 0, 1, 0) == 1;
   return config;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct DeviceConfig {
   std::uint32_t sms = 8;   ///< SOFTGPU_SMS, 1 to 64; only the process that creates the table uses it
   std::string table_path;  ///< SOFTGPU_TABLE; default: one file per user on the machine's shared memory
   std::size_t memory_bytes = std::size_t{4} << 30;  ///< SOFTGPU_MEMORY_MIB: device memory of this process
+  std::optional<std::size_t> shared_bytes;          ///< SOFTGPU_SHARED_MEMORY_MIB: of all processes together
 };
 
 struct Config {
@@ -30,6 +32,7 @@ struct Config {
   bool lazy_loading = false;          ///< CUDA_MODULE_LOADING=LAZY: a kernel's code is loaded at its first use
   bool graph_launch_waits = false;    ///< SOFTGPU_GRAPH_LAUNCH_WAITS: cuGraphLaunch returns when the graph has ended
   bool channels = false;              ///< SOFTGPU_CHANNELS: cuInit makes a channel group (api/channels.h)
+  bool checkpoints = true;            ///< SOFTGPU_CHECKPOINTS: cuCheckpointProcess* work
   bool strict_streams = false;        ///< SOFTGPU_STRICT_STREAMS: abort() on calls for streams that are not there
   bool strict_exit = false;           ///< SOFTGPU_STRICT_EXIT: abort() on calls after the process began to exit
 };

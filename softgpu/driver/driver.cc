@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "softgpu/contexts/zero_stream.h"
 #include "softgpu/device/exit.h"
 #include "softgpu/device/visible_devices.h"
+#include "softgpu/driver/checkpoint.h"
 
 namespace gpuctl::softgpu {
 namespace {
@@ -53,7 +55,9 @@ CUresult Driver::start() {
   // Registered now and not when this library is loaded: older handlers and static objects of the program run without a
   // driver.
   std::atexit(stop);
-  the_driver.store(new Driver(std::move(config), std::move(seen)));
+  auto* const driver = new Driver(std::move(config), std::move(seen));
+  the_driver.store(driver);
+  obey_orders(*driver);  // without a thread for it the process is none that can be locked
   return CUDA_SUCCESS;
 }
 
@@ -186,6 +190,10 @@ void Driver::synchronize_all(const Device* device) {
   for (const auto& context : every_context()) {
     if (device == nullptr || &context->device() == device) context->drain();
   }
+}
+
+bool Driver::idle() {
+  return std::ranges::all_of(every_context(), [](const auto& context) { return context->idle(); });
 }
 
 std::vector<std::shared_ptr<Context>> Driver::every_context() {

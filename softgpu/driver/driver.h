@@ -19,6 +19,7 @@
 #include "softgpu/contexts/event.h"
 #include "softgpu/contexts/submit.h"
 #include "softgpu/device/exit.h"
+#include "softgpu/driver/gate.h"
 #include "softgpu/graph/graphs.h"
 #include "softgpu/host/registry.h"
 #include "softgpu/memory/virtual_memory.h"
@@ -66,6 +67,8 @@ class Driver : public Graphs {
   /// Waits until all work submitted so far in any context, or in any context on that device, is over. Stopped contexts
   /// finish only the work that has begun.
   void synchronize_all(const Device* device = nullptr);
+  /// True if all work submitted so far in any context is over.
+  bool idle();
 
   /// Loading code waits as a real driver does: until all work submitted so far is over in the context, or, for a
   /// library (null), in every context. The first is called when an image is loaded, the second when a kernel is used
@@ -80,6 +83,7 @@ class Driver : public Graphs {
   void add_module(const std::shared_ptr<Module>& module);
   void remove_module(const Module& module);
 
+  Gate gate;
   VirtualMemory virtual_memory{memory};
   PhysicalHandles physical_handles;
   Registry<CUcontext, Context> contexts;
@@ -122,6 +126,8 @@ template <class Body>
 CUresult with_driver(Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   Driver* driver = Driver::get();
   if (driver == nullptr) return Driver::refuse(call);
+  const Gate::Inside inside(driver->gate, [] { return Driver::get() != nullptr; });
+  if (Driver::get() == nullptr) return Driver::refuse(call);
   try {
     return std::forward<Body>(body)(*driver);
   } catch (const std::bad_alloc&) {

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <limits>
 #include <mutex>
 
 namespace gpuctl::softgpu {
@@ -15,6 +17,48 @@ bool in_arena(MemoryKind kind) {
 
 Memory::Memory(const std::vector<std::size_t>& limits) {
   for (const std::size_t limit : limits) arenas_.emplace_back(limit);
+  shared_.resize(limits.size());
+}
+
+void Memory::share(int device, Table& table, std::optional<std::size_t> all) {
+  shared_[static_cast<std::size_t>(device)] = {.table = &table, .all = all};
+}
+
+bool Memory::Shared::take(std::size_t bytes) const {
+  if (table == nullptr || bytes == 0) return true;
+  const Table::Lock lock(*table);
+  return table->take_memory(bytes, all.value_or(std::numeric_limits<std::size_t>::max()));
+}
+
+void Memory::Shared::give(std::size_t bytes) const {
+  if (table == nullptr || bytes == 0) return;
+  const Table::Lock lock(*table);
+  table->give_memory(bytes);
+}
+
+void Memory::move_out() {
+  const std::unique_lock lock(mutex_);
+  for (Shared& shared : shared_) {
+    if (shared.table == nullptr) continue;
+    shared.moved_out = shared.table->own_memory();
+    shared.give(shared.moved_out);
+  }
+}
+
+bool Memory::bring_back() {
+  const std::unique_lock lock(mutex_);
+  for (std::size_t i = 0; i < shared_.size(); ++i) {
+    if (shared_[i].take(shared_[i].moved_out)) continue;
+    for (std::size_t taken = 0; taken < i; ++taken) shared_[taken].give(shared_[taken].moved_out);
+    return false;
+  }
+  for (Shared& shared : shared_) shared.moved_out = 0;
+  return true;
+}
+
+bool Memory::any(MemoryKind kind) const {
+  const std::shared_lock lock(mutex_);
+  return std::ranges::any_of(entries_, [kind](const auto& entry) { return entry.second.kind == kind; });
 }
 
 Memory::~Memory() {
@@ -29,7 +73,9 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, unsigned flag
   Entry entry;
   if (in_arena(kind)) {
     entry.reserved = Arena::size_of(bytes);
+    if (!shared_of(device).take(entry.reserved)) return 0;
     entry.address = arena_of(device).allocate(entry.reserved);
+    if (entry.address == 0) shared_of(device).give(entry.reserved);
   } else {
     entry.reserved = align_up(bytes, kPage);
     entry.address = reinterpret_cast<std::uint64_t>(map_pages(entry.reserved));
@@ -47,12 +93,16 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, unsigned flag
 
 bool Memory::take(std::size_t bytes, int device) {
   const std::unique_lock lock(mutex_);
-  return arena_of(device).take(bytes);
+  if (!shared_of(device).take(bytes)) return false;
+  const bool taken = arena_of(device).take(bytes);
+  if (!taken) shared_of(device).give(bytes);
+  return taken;
 }
 
 void Memory::give(std::size_t bytes, int device) {
   const std::unique_lock lock(mutex_);
   arena_of(device).give(bytes);
+  shared_of(device).give(bytes);
 }
 
 bool Memory::add(const Allocation& allocation) {
@@ -69,7 +119,9 @@ bool Memory::add(const Allocation& allocation) {
 
 void Memory::give_back(const Entry& entry) {
   if (entry.kind == MemoryKind::kHost) munmap(reinterpret_cast<void*>(entry.address), entry.reserved);
-  if (in_arena(entry.kind)) arena_of(entry.device).free(entry.address, entry.reserved);
+  if (!in_arena(entry.kind)) return;
+  arena_of(entry.device).free(entry.address, entry.reserved);
+  shared_of(entry.device).give(entry.reserved);
 }
 
 bool Memory::release(std::uint64_t address, MemoryKind kind, MemoryKind or_kind) {
@@ -128,7 +180,11 @@ std::size_t Memory::limit(int device) const {
 
 std::size_t Memory::free_bytes(int device) const {
   const std::shared_lock lock(mutex_);
-  return arenas_[static_cast<std::size_t>(device)].free_bytes();
+  const std::size_t own = arenas_[static_cast<std::size_t>(device)].free_bytes();
+  const Shared& shared = shared_of(device);
+  if (shared.table == nullptr || !shared.all) return own;
+  const Table::Lock held(*shared.table);
+  return std::min<std::size_t>(own, *shared.all - std::min<std::size_t>(*shared.all, shared.table->memory_held()));
 }
 
 Memory::Range Memory::find(std::uint64_t address, int device, unsigned peers) const {

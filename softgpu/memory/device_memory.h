@@ -14,6 +14,7 @@
 
 #include "softgpu/engine/engine.h"
 #include "softgpu/memory/arena.h"
+#include "softgpu/table/table.h"
 
 namespace gpuctl::softgpu {
 
@@ -54,6 +55,9 @@ class Memory {
   /// `limits`: bytes of memory of each device. The address space is reserved now; pages are taken when they are
   /// touched.
   explicit Memory(const std::vector<std::size_t>& limits);
+  /// The processes of this table have `all` bytes of the device together; none: each has the device's by itself. Before
+  /// anything is allocated. The table outlives this object.
+  void share(int device, Table& table, std::optional<std::size_t> all);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -87,6 +91,12 @@ class Memory {
 
   std::size_t limit(int device) const;
   std::size_t free_bytes(int device) const;
+  bool any(MemoryKind kind) const;
+
+  /// All of this process's memory on the devices is elsewhere until bring_back(), and others may have as much.
+  void move_out();
+  /// False, with nothing done: on some device not that much is left.
+  bool bring_back();
 
   /// The range around an address that kernels of a device may use. `peers`: the devices (bit = device) whose memory is
   /// open to those kernels.
@@ -101,9 +111,19 @@ class Memory {
   template <class MayUse>
   Range usable_range(std::uint64_t address, MayUse may_use) const;
   Arena& arena_of(int device) { return arenas_[static_cast<std::size_t>(device)]; }
+  /// What the device's processes have in common.
+  struct Shared {
+    Table* table = nullptr;  ///< null: nothing
+    std::optional<std::size_t> all;
+    std::size_t moved_out = 0;
+    bool take(std::size_t bytes) const;
+    void give(std::size_t bytes) const;
+  };
+  const Shared& shared_of(int device) const { return shared_[static_cast<std::size_t>(device)]; }
 
   mutable std::shared_mutex mutex_;
-  std::deque<Arena> arenas_;  ///< by device
+  std::deque<Arena> arenas_;  ///< by device, as is the next
+  std::vector<Shared> shared_;
   std::map<std::uint64_t, Entry> entries_;
   std::uint64_t next_id_ = 1;
 };

@@ -46,6 +46,7 @@ void create_table(TableData& data, std::uint32_t sms) {
   pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
   pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&data.mutex, &attributes);
+  for (ClientRow& row : data.clients) pthread_mutex_init(&row.ordering, &attributes);
   pthread_mutexattr_destroy(&attributes);
   data.version = kTableVersion;
   data.size = sizeof(TableData);
@@ -80,6 +81,13 @@ int try_for_a_while(pthread_mutex_t& mutex) {
   until.tv_nsec %= kSecondNs;
   return pthread_mutex_timedlock(&mutex, &until);
 #endif
+}
+
+/// True if its holder has died.
+bool lock_robust(pthread_mutex_t& mutex) {
+  int got = pthread_mutex_trylock(&mutex);
+  while (got == EBUSY || got == ETIMEDOUT) got = try_for_a_while(mutex);
+  return got == EOWNERDEAD;
 }
 
 }  // namespace
@@ -121,6 +129,10 @@ Result<void> Table::join(std::uint32_t sms, double percentage, Joining joining) 
   row->start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), kRelaxed);
   row->most_sms.store(part_of_sms(percentage, this->sms()), kRelaxed);
   row->queues.store(0, kRelaxed);
+  row->memory.store(0, kRelaxed);
+  row->obeys.store(false);
+  row->order.store(0, kRelaxed);
+  row->state.store(0, kRelaxed);
   const Result<std::uint32_t> context = context_for(joining);
   if (!context) return context.error();
   context_ = *context;
@@ -169,6 +181,73 @@ bool Table::take_queues(std::uint32_t queues, std::uint32_t all) {
   return true;
 }
 
+std::uint64_t Table::memory_held() const {
+  std::uint64_t held = 0;
+  for (const ClientRow& row : data_->clients)
+    if (row.pid.load(kRelaxed) != 0) held += row.memory.load(kRelaxed);
+  return held;
+}
+
+bool Table::take_memory(std::uint64_t bytes, std::uint64_t all) {
+  if (closed_) return true;
+  const auto fits = [&] { return bytes <= all - std::min(all, memory_held()); };
+  if (!fits() && (!sweep_dead() || !fits())) return false;
+  data_->clients[client_].memory.fetch_add(bytes, kRelaxed);
+  return true;
+}
+
+void Table::give_memory(std::uint64_t bytes) {
+  if (!closed_) data_->clients[client_].memory.fetch_sub(bytes, kRelaxed);
+}
+
+ClientRow* Table::obeying(std::uint32_t pid) const {
+  ClientRow* const row = std::ranges::find_if(
+      data_->clients, [pid](const ClientRow& one) { return one.pid.load(kRelaxed) == pid && one.obeys.load(); });
+  return row == std::end(data_->clients) || !process_alive(pid, row->start_time.load(kRelaxed)) ? nullptr : row;
+}
+
+std::optional<std::uint32_t> Table::state_of(std::uint32_t pid) const {
+  const ClientRow* row = obeying(pid);
+  return row == nullptr ? std::nullopt : std::optional(row->state.load());
+}
+
+std::optional<std::uint32_t> Table::give_order(std::uint32_t pid, Order order, std::uint32_t within_ms) {
+  ClientRow* const row = obeying(pid);
+  if (row == nullptr) return std::nullopt;
+  if (lock_robust(row->ordering)) pthread_mutex_consistent(&row->ordering);
+  const auto wait = [&] {  // for what a caller that has died ordered, too
+    for (std::uint32_t seen = row->order.load(); seen != 0; seen = row->order.load()) {
+      if (obeying(pid) != row) return false;
+      futex_wait(row->order, seen, std::chrono::nanoseconds(kLookAgainNs));
+    }
+    return true;
+  };
+  bool answered = wait();
+  if (answered) {
+    row->within_ms.store(within_ms);
+    row->order.store(static_cast<std::uint32_t>(order));
+    futex_wake(row->order);
+    answered = wait();
+  }
+  const std::uint32_t answer = row->answer.load();
+  pthread_mutex_unlock(&row->ordering);
+  return answered ? std::optional(answer) : std::nullopt;
+}
+
+Table::Ordered Table::next_order(std::chrono::nanoseconds timeout) {
+  const ClientRow& own = data_->clients[client_];
+  if (own.order.load() == 0) futex_wait(own.order, 0, timeout);
+  return {static_cast<Order>(own.order.load()), own.within_ms.load()};
+}
+
+void Table::answer(std::uint32_t result, std::uint32_t state) {
+  ClientRow& own = data_->clients[client_];
+  own.state.store(state);
+  own.answer.store(result);
+  own.order.store(0);
+  futex_wake(own.order);
+}
+
 Table::~Table() {
   if (!closed_) {
     const Lock lock(*this);
@@ -178,13 +257,9 @@ Table::~Table() {
 }
 
 Table::Lock::Lock(Table& table) : table_(table) {
-  pthread_mutex_t& mutex = table.data_->mutex;
-  int got = pthread_mutex_trylock(&mutex);
-  while (got == EBUSY || got == ETIMEDOUT) got = try_for_a_while(mutex);
-  if (got == EOWNERDEAD) {
-    recount(*table.data_);
-    pthread_mutex_consistent(&mutex);
-  }
+  if (!lock_robust(table.data_->mutex)) return;
+  recount(*table.data_);
+  pthread_mutex_consistent(&table.data_->mutex);
 }
 
 Table::Lock::~Lock() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,28 @@ class Table {
   /// Takes so many hardware queues of `all` that the clients share, until the client is gone. False: too few are left.
   bool take_queues(std::uint32_t queues, std::uint32_t all);
 
+  /// Takes so much of the device's memory for this process. False: all processes together would have more than `all`.
+  bool take_memory(std::uint64_t bytes, std::uint64_t all);
+  void give_memory(std::uint64_t bytes);
+  std::uint64_t own_memory() const { return data_->clients[client_].memory.load(kRelaxed); }
+  /// What all processes hold, dead ones too until they are swept.
+  std::uint64_t memory_held() const;
+
+  /// Has the process of that pid carry out an order, and waits for its answer, a CUresult. None: there is no such
+  /// process. Needs no Lock.
+  std::optional<std::uint32_t> give_order(std::uint32_t pid, Order order, std::uint32_t within_ms);
+  /// Its CUprocessState. Needs no Lock.
+  std::optional<std::uint32_t> state_of(std::uint32_t pid) const;
+  /// This process takes orders here from now on. Needs no Lock, as what follows.
+  void obey() { data_->clients[client_].obeys.store(true); }
+  struct Ordered {
+    Order order = Order::kNone;
+    std::uint32_t within_ms = 0;
+  };
+  /// Waits for an order, or until the timeout.
+  Ordered next_order(std::chrono::nanoseconds timeout);
+  void answer(std::uint32_t result, std::uint32_t state);
+
   /// Puts a kernel at the end of the queue; nullptr if the table is full. Nothing is placed before place().
   KernelRow* enqueue(const KernelRequest& request);
 
@@ -100,6 +123,7 @@ class Table {
   Result<void> join(std::uint32_t sms, double percentage, Joining joining);
   Result<std::uint32_t> context_for(Joining joining);
   std::uint32_t context() const { return context_; }
+  ClientRow* obeying(std::uint32_t pid) const;
 
   TableData* data_;
   std::uint32_t client_ = 0, context_ = kSharedContext;

@@ -23,7 +23,7 @@ namespace gpuctl::softgpu {
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
 
 inline constexpr std::uint32_t kTableMagic = 0x73677074;  // "sgpt"
-inline constexpr std::uint32_t kTableVersion = 6;
+inline constexpr std::uint32_t kTableVersion = 7;
 inline constexpr std::uint32_t kMaxSms = 64;  ///< a set of SMs is one 64-bit mask
 inline constexpr std::uint64_t kAnySm = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxClients = 64;  ///< a set of clients is one 64-bit mask
@@ -47,7 +47,18 @@ struct ClientRow {
   std::atomic<std::uint32_t> most_sms;    ///< on how many SMs, any of them, its blocks may be at once; 0: on all
   std::atomic<std::uint32_t> context;     ///< that its kernels run in
   std::atomic<std::uint32_t> queues;      ///< hardware queues that it has of those that all share; 0: none of them
+  std::atomic<std::uint64_t> memory;      ///< bytes of the device's memory that it holds
+  // What another process, or this one, has it do (cuCheckpointProcess*), in the table of its first device alone.
+  pthread_mutex_t ordering;              ///< robust, process-shared: held by who orders something, until the answer
+  std::atomic<std::uint32_t> order;      ///< futex word: an Order; 0: nothing is ordered
+  std::atomic<std::uint32_t> within_ms;  ///< how long the order may take; 0: no end
+  std::atomic<std::uint32_t> answer;     ///< to the latest order, a CUresult
+  std::atomic<std::uint32_t> state;      ///< a CUprocessState
+  std::atomic<bool> obeys;               ///< it takes orders here
 };
+
+/// ClientRow::order
+enum class Order : std::uint32_t { kNone, kLock, kCheckpoint, kRestore, kUnlock };
 
 struct KernelRow {
   std::atomic<std::uint64_t> ticket;   ///< order of arrival; 0: the row is free. Stored last, cleared first

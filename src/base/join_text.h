@@ -1,4 +1,5 @@
-// Which programs join a slice although they name none, as people write it: "user:1000,group:44,unit:ollama.service".
+// Whom a list names, as people write it: "user:1000,group:44,unit:ollama.service". So are written whose programs join a
+// slice although they name none, and for whom the library is mandatory.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,10 @@ inline constexpr std::string_view kNobodyJoins = "none";
 /// What such a value must look like, for errors.
 inline constexpr std::string_view kJoinForm = "none, or a list such as user:1000,group:44,unit:ollama.service";
 
+/// Where a list may name all users: "user:*". Numbers end before this one.
+inline constexpr std::string_view kEveryUser = "*";
+inline constexpr std::uint32_t kEveryUserId = UINT32_MAX;
+
 struct Join {
   enum class By { unit, user, group };  ///< what comes first decides
   By by = By::unit;
@@ -36,8 +41,8 @@ inline constexpr std::size_t kMostUnitName = 255;  ///< systemd's own limit
 inline constexpr std::string_view kJoinWords[] = {"unit", "user", "group"};
 
 /// Empty unless the text is kJoinForm. Names of users and groups are numbers here: who reads what people write looks
-/// them up.
-inline std::optional<std::vector<Join>> parse_join(std::string_view text) {
+/// them up. `every_user`: kEveryUser is a user too.
+inline std::optional<std::vector<Join>> parse_join(std::string_view text, bool every_user = false) {
   std::vector<Join> joins;
   if (text == kNobodyJoins) return joins;
   const bool sound = each_part(text, [&](std::string_view part) {
@@ -48,10 +53,12 @@ inline std::optional<std::vector<Join>> parse_join(std::string_view text) {
     if (join.by == Join::By::unit) {
       const auto allowed = [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '"'; };
       if (join.text.size() > kMostUnitName || !std::ranges::all_of(join.text, allowed)) return false;
+    } else if (every_user && join.by == Join::By::user && join.text == kEveryUser) {
+      join.id = kEveryUserId;
     } else {
       const char* const end = join.text.data() + join.text.size();
       const auto [last, error] = std::from_chars(join.text.data(), end, join.id);
-      if (error != std::errc() || last != end || join.id == UINT32_MAX) return false;
+      if (error != std::errc() || last != end || join.id == kEveryUserId) return false;
       join.text = std::to_string(join.id);
     }
     if (std::ranges::find(joins, join) != joins.end() || joins.size() == kMostJoins) return false;

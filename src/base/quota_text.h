@@ -28,7 +28,7 @@ inline constexpr std::chrono::milliseconds kLeastPeriod{10}, kGreatestPeriod{100
 
 /// What such values must look like, for errors.
 inline constexpr std::string_view kQuotaForm =
-    "none, or a time of each period such as 40ms/100ms: 1ms or more, of a period from 10ms to 1s";
+    "none, or a time of each period such as 40ms/100ms: from 1ms to the whole period, which is from 10ms to 1s";
 inline constexpr std::string_view kBurstForm = "none, or a time from 1ms to 1s such as 20ms";
 
 /// Without a burst. Empty unless the text is kQuotaForm.

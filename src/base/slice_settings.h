@@ -22,10 +22,10 @@ namespace gpuctl {
 inline constexpr std::int64_t kIdGreatest = 0xfffffffe;  ///< of a user or group; one more is "nobody" to the kernel
 inline constexpr std::int64_t kNoGroup = -1;             ///< as owner_gid: no group owns the slice
 
-/// Values of reserve_mode, in the order of sched::ReserveMode, and of isolation.
+/// Values of reserve_mode, in the order of sched::ReserveMode, of isolation, and of frozen.
 inline constexpr std::array<std::string_view, 2> kReserveModes{"strict", "active"};
 inline constexpr std::array<std::string_view, 3> kIsolations{"auto", "shared", "isolated"};
-inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
+inline constexpr std::array<std::string_view, 3> kFrozen{"no", "yes", "swapped"};
 
 /// One row for each setting, in the order of help, manual and interface. A NUMBER and a TEXT always have a value. A
 /// LIMIT is a number or lifted; a second field says that it is lifted. After the name comes the default, for a LIMIT
@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
 // clang-format off
 #define GPUCTL_SLICE_SETTINGS(NUMBER, TEXT, LIMIT) \
   NUMBER(reserve, 0, .kind = SettingKind::sms, .least = 0, .greatest = kSmsGreatest, \
-         .option = "reserve", .argument = "N", .help = "SMs of every GPU that are always there for the slice: 8, 25%, or 0:8 of GPU 0 alone", \
+         .option = "reserve", .argument = "N", .help = "SMs of every GPU that the slice has whenever it wants them: 8, 25%, or 0:8 of GPU 0 alone", \
          .per_gpu = &SliceSettings::reserve_per_gpu) \
   TEXT(reserve_per_gpu, "none", .kind = SettingKind::sms_per_gpu) \
   TEXT(reserve_mode, "active", .kind = SettingKind::choice, .choices = kReserveModes, \
@@ -61,6 +61,11 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
   TEXT(isolation, "auto", .kind = SettingKind::choice, .choices = kIsolations, \
        .option = "isolation", .argument = "auto|shared|isolated", \
        .help = "Isolated: its programs share no context with others; the GPU switches between them by turns") \
+  NUMBER(memory_min, 0, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, \
+         .option = "memory-min", .argument = "SIZE", \
+         .help = "Device memory of each GPU that is kept for it: others are refused what it has not used of that", \
+         .per_gpu = &SliceSettings::memory_min_per_gpu) \
+  TEXT(memory_min_per_gpu, "none", .kind = SettingKind::bytes_per_gpu) \
   LIMIT(memory_max, memory_unlimited, .kind = SettingKind::bytes, .least = 0, .greatest = kEndless, .on_root = true, \
         .option = "memory-max", .argument = "SIZE|none", \
         .help = "Device memory of each GPU for all its programs together, such as 16G", \
@@ -77,9 +82,9 @@ inline constexpr std::array<std::string_view, 2> kNoYes{"no", "yes"};
   TEXT(policy, "share", .kind = SettingKind::policy, .on_root = true, \
        .option = "policy", .argument = "NAME[:OPTION=VALUE]", \
        .help = "How the slice divides its SMs, or the GPU's time, among what is below it") \
-  TEXT(frozen, "no", .kind = SettingKind::choice, .choices = kNoYes, .on_root = true, \
-       .option = "frozen", .argument = "no|yes", \
-       .help = "Frozen: its programs get no SMs until it is thawed, as by gpuctl freeze and thaw") \
+  TEXT(frozen, "no", .kind = SettingKind::choice, .choices = kFrozen, .on_root = true, \
+       .option = "frozen", .argument = "no|yes|swapped", \
+       .help = "Frozen: its programs get no SMs until it is thawed (gpuctl freeze); swapped: nor GPU memory") \
   NUMBER(owner_uid, 0, .kind = SettingKind::user, .least = 0, .greatest = kIdGreatest, .on_root = true, \
          .option = "owner", .argument = "USER[:GROUP]", \
          .help = "Who may create slices below it, change them and run programs in them") \

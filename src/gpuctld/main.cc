@@ -1,7 +1,6 @@
 // gpuctld: command line, configuration, socket, state, then the event loop. Everything else is in the library.
 #include <fcntl.h>
 #include <malloc.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -83,7 +82,7 @@ Result<ipc::UniqueFd> lock_state(const std::string& directory) {
   ipc::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd)
     return fail("cannot use the state directory " + directory + ": cannot open " + file + ": " + std::strerror(errno));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return fail(directory + ": in use by another gpuctld");
+  if (!lock_soon(fd.get(), kDeadPatience)) return fail(directory + ": in use by another gpuctld");
   return fd;
 }
 
@@ -205,6 +204,8 @@ int run(int argc, char** argv) {
                                  .root_uid = options.private_instance ? ::geteuid() : 0,
                                  .evict_storm = options.evict_storm,
                                  .notes = {}};
+  // NVIDIA's library knows nothing of the software GPU.
+  if (!software) manager_options.energy = {.socket = options.probe_socket, .program = "/proc/self/exe"};
   const auto journal = Journal::of(STDERR_FILENO);
   if (journal)
     manager_options.journal = [&journal](const ipc::Event& event, const std::string& line) {

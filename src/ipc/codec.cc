@@ -16,34 +16,36 @@ namespace json = boost::json;
 // clang-format off
 #define GPUCTL_FIELD(name, ...) name,
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
-BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (device, reserve, max, memory_max, seen, memory_high))
+BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (device, reserve, max, memory_max, seen, memory_high, memory_min))
 BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
-  ended, ended_launches, ended_evictions, memory_waits, memory_refusals, latencies, pressure, throttled, throttled_us,
-  effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
+  ended, ended_launches, ended_evictions, memory_waits, memory_refusals, energy_joules, latencies, pressure, throttled,
+  throttled_us, effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
   effective_memory_max, effective_memory_high, effective_frozen, quota_now, latency_now, isolation_now, on_gpus))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(MeasuredIsolation, (), (program, isolation, bursts, p99_us, others_per_s))
-BOOST_DESCRIBE_STRUCT(Advice, (), (isolation, why, in_force, measured))
+BOOST_DESCRIBE_STRUCT(Room, (), (device, reserved, reserve_free, memory_kept, memory_free, isolated_part))
+BOOST_DESCRIBE_STRUCT(Advice, (), (isolation, why, in_force, measured, room))
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, common_sms,
   sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
-  latency_us_log2, evict_us_log2, latency))
-BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, isolated, usage))
+  latency_us_log2, evict_us_log2, latency, swapped))
+BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, isolated, swap_now, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
 BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve,
   uid, key))
-BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults, config, mps_directory))
+BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults, config, mps_directory,
+                                   mandatory))
 BOOST_DESCRIBE_STRUCT(WantedSlice, (), (path, settings))
 BOOST_DESCRIBE_STRUCT(SliceDifference, (), (path, before, after, clients))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))
 BOOST_DESCRIBE_STRUCT(Event, (), (number, time_us, kind, slice, uid, pid, command, text))
 BOOST_DESCRIBE_STRUCT(UsageEntry, (), (slice, uid, gpu, device, sm_seconds, work_seconds, waited_seconds,
-  memory_byte_seconds, launches, bursts, evictions))
+  memory_byte_seconds, joules, launches, bursts, evictions))
 BOOST_DESCRIBE_STRUCT(Fairness, (), (slice, seconds, programs, bursts, antt, dntt, stp, worst, launches, launch_antt,
   launch_dntt, launch_worst))
 BOOST_DESCRIBE_STRUCT(Snapshot, (), (time_ns, devices, slices, clients, fairness))
@@ -117,6 +119,9 @@ void get(Fields& fields, std::string_view name, std::vector<std::int64_t>& list)
 void get(Fields& fields, std::string_view name, std::optional<std::int64_t>& integer) {
   integer = fields.maybe_integer(name, least(name));
 }
+void get(Fields& fields, std::string_view name, std::optional<double>& number) {
+  if (fields.has(name)) number = fields.number(name);
+}
 void get(Fields& fields, std::string_view name, std::optional<bool>& boolean) {
   boolean = fields.maybe_boolean(name);
 }
@@ -141,6 +146,7 @@ using Members = boost::describe::describe_members<T, boost::describe::mod_public
 template <class T>
 json::object write_members(const T& value) {
   json::object object;
+  object.reserve(boost::mp11::mp_size<Members<T>>::value);
   boost::mp11::mp_for_each<Members<T>>([&](auto member) { put(object, member.name, value.*member.pointer); });
   return object;
 }
@@ -176,6 +182,7 @@ GPUCTL_CODEC(Event)
 GPUCTL_CODEC(UsageEntry)
 GPUCTL_CODEC(Fairness)
 GPUCTL_CODEC(MeasuredIsolation)
+GPUCTL_CODEC(Room)
 GPUCTL_CODEC(Advice)
 GPUCTL_CODEC(Snapshot)
 GPUCTL_CODEC(Launch)
@@ -195,6 +202,7 @@ void read(Fields& fields, WantedSlice& slice) {
 
 json::object to_json(const SliceSettings& settings) {
   json::object object;
+  object.reserve(kSliceSettings.size());
   for (const SliceSetting& setting : kSliceSettings) {
     if (setting.number != nullptr) put(object, setting.name, settings.*setting.number);
     if (setting.text != nullptr) put(object, setting.name, settings.*setting.text);

@@ -27,6 +27,7 @@ Snapshot sample() {
                .weight = 50,
                .priority = -2,
                .isolation = "isolated",
+               .memory_min = 1 << 19,
                .memory_max = 1 << 20,
                .memory_max_per_gpu = "0:1G",
                .latency = "2x",

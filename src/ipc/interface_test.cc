@@ -122,7 +122,8 @@ std::set<std::string> types_of(const boost::json::value& value) {
   // Objects in arrays are of a named type, checked by that type's own test.
   return lists.empty()
              ? std::set<std::string>{"[]Slice",    "[]Client",     "[]Device",  "[]ClientUsage", "[]KernelPoint",
-                                     "[]Fairness", "[]SliceOnGpu", "[]Latency", "[]Pressure",    "[]MeasuredIsolation"}
+                                     "[]Fairness", "[]SliceOnGpu", "[]Latency", "[]Pressure",    "[]MeasuredIsolation",
+                                     "[]Room"}
              : lists;
 }
 
@@ -176,37 +177,41 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   Slice slice;
   slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
       slice.effective_memory_max = slice.effective_memory_high = slice.memory_high = 1;
+  slice.energy_joules = 1;
   slice.effective_reserve_mode = "active";
   slice.effective_isolation = "isolated";
   slice.effective_frozen = "yes";
   slice.quota_now = slice.latency_now = slice.isolation_now = "-";
   expect_same_fields(to_json(slice), i.types.at("Slice"), "Slice");
-  expect_same_fields(to_json(SliceSettings{1,    "1:4",   "strict",   100, 1,    true,     "25%", "40ms/100ms", "20ms",
-                                           1,    1,       "isolated", 1,   true, "0:1G",   1,     true,         "0:1G",
-                                           "2x", "share", "yes",      1,   1,    "user:1", "all"}),
-                     i.types.at("SliceSettings"), "SliceSettings");
-  expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1, .seen = true, .memory_high = 1}),
+  expect_same_fields(
+      to_json(SliceSettings{1,    "1:4",  "strict",   100,     1,      true, "25%", "40ms/100ms", "20ms",
+                            1,    1,      "isolated", 0,       "none", 1,    true,  "0:1G",       1,
+                            true, "0:1G", "2x",       "share", "yes",  1,    1,     "user:1",     "all"}),
+      i.types.at("SliceSettings"), "SliceSettings");
+  expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1, .seen = true, .memory_high = 1, .memory_min = 1}),
                      i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
   usage.latency_us_log2 = usage.evict_us_log2 = {1};
+  usage.swapped = 1;
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
   expect_same_fields(to_json(Latency{}), i.types.at("Latency"), "Latency");
   expect_same_fields(to_json(Pressure{}), i.types.at("Pressure"), "Pressure");
-  expect_same_fields(to_json(Client{.isolated = true}), i.types.at("Client"), "Client");
+  expect_same_fields(to_json(Client{.isolated = true, .swap_now = "-"}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
   expect_same_fields(to_json(KernelPoint{}), i.types.at("KernelPoint"), "KernelPoint");
   expect_same_fields(to_json(KernelDurations{.uid = 0}), i.types.at("KernelDurations"), "KernelDurations");
   expect_same_fields(to_json(Event{.uid = 0, .pid = 1}), i.types.at("Event"), "Event");
   expect_same_fields(to_json(UsageEntry{.device = 0}), i.types.at("UsageEntry"), "UsageEntry");
   expect_same_fields(to_json(MeasuredIsolation{}), i.types.at("MeasuredIsolation"), "MeasuredIsolation");
+  expect_same_fields(to_json(Room{.isolated_part = 1}), i.types.at("Room"), "Room");
   expect_same_fields(to_json(Advice{}), i.methods.at("Advise").second, "Advise");
   expect_same_fields(to_json(Fairness{}), i.types.at("Fairness"), "Fairness");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   Status status;
   status.notes = {"x"};
   status.config = "x";
-  status.mps_directory = "x";
+  status.mps_directory = status.mandatory = "x";
   expect_same_fields(to_json(status), i.methods.at("GetStatus").second, "GetStatus");
   expect_same_fields(to_json(Snapshot{}), i.methods.at("Monitor").second, "Monitor");
 }

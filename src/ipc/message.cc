@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/one_line.h"
 #include "base/utf8.h"
@@ -102,10 +103,10 @@ std::string encode(const Call& call) {
   return framed(object);
 }
 
-std::string encode(const Reply& reply) {
+std::string encode(Reply reply) {
   json::object object;
   if (!reply.error.empty()) object["error"] = reply.error;
-  object["parameters"] = reply.parameters;
+  object["parameters"] = std::move(reply.parameters);
   if (reply.continues) object["continues"] = true;
   return framed(object);
 }

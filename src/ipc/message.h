@@ -29,7 +29,7 @@ struct Reply {
 
 /// The message with its terminating NUL, ready to be sent.
 std::string encode(const Call& call);
-std::string encode(const Reply& reply);
+std::string encode(Reply reply);
 
 /// Values and keys in one call: as many as thousands of kernels have. A reply of the daemon may have more.
 inline constexpr std::size_t kMaxCallValues = 1u << 17;

@@ -1,7 +1,7 @@
 // The stub page: one memfd per client, made by gpuctld, mapped by both sides.
 //
-// The daemon writes Grant, Stub::guaranteed_sms and the words before Stub::grant except records_written; the client
-// writes everything else. Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or
+// The daemon writes Grant, Stub::guaranteed_sms and the words before Stub::grant that say so; the client writes
+// everything else. Neither trusts what it reads: each read checks the value. All fields are words of 16, 32 or
 // 64 bits, accessed atomically or as volatile; there are no locks. The client also maps its Grant words into its GPU's
 // address space. So a worker of a running kernel reads the daemon's decision itself, with no thread of the client in
 // between.
@@ -224,7 +224,10 @@ struct Stub {
   /// client: 1: its process is about to end, or to become another program (exec). What it left on the GPU may have all
   /// SMs as soon as its connection is closed: nobody who knows of that work will be there to ask for them.
   std::uint32_t leaving;
-  std::uint32_t reserved[5];
+  /// daemon: 1: its memory is to leave the GPUs for the host (swap.h).
+  std::uint32_t swap_wanted;
+  std::uint32_t swap;  ///< client: pack_swap()
+  std::uint32_t reserved[3];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;
   Grant grant[kMaxDevices];

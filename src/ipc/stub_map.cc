@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <string>
 
@@ -81,14 +80,6 @@ Result<NewStub> NewStub::create(std::uint32_t devices, std::uint32_t client_pid)
   stub.daemon_alive = 1;
   store(stub.magic, kStubMagic);
   return made;
-}
-
-bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept {
-  timespec limit{};
-  limit.tv_sec = static_cast<time_t>(timeout.count() / 1'000'000'000);
-  limit.tv_nsec = static_cast<long>(timeout.count() % 1'000'000'000);
-  const timespec* until = timeout.count() < 0 ? nullptr : &limit;
-  return ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, until, nullptr, 0) == 0 || errno != ETIMEDOUT;
 }
 
 int futex_wake(const std::uint32_t& word) noexcept {

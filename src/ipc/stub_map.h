@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -92,10 +91,6 @@ inline Record& record_at(Stub& stub, std::uint32_t number) noexcept {
 inline LatencyCounts& latency_at(Stub& stub, std::size_t device) noexcept {
   return reinterpret_cast<LatencyCounts*>(reinterpret_cast<std::byte*>(&stub) + kLatencyOffset)[device];
 }
-
-/// Sleeps while `word` holds `expected`, at most for `timeout` (negative: no limit). True when woken or when the word
-/// differs already; false on timeout. It may wake without reason, or on a signal: check the word again.
-bool futex_wait(const std::uint32_t& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;
 
 /// A program's agent is one thread. Others may let thousands wait, and whoever wakes them pays for each.
 inline constexpr int kMostWoken = 8;

@@ -43,6 +43,7 @@ struct SliceOnGpu {
   std::optional<std::int64_t> memory_max;  ///< bytes; absent: nothing limits it
   std::optional<bool> seen = {};           ///< whether programs that start in it see the device; absent: they do
   std::optional<std::int64_t> memory_high = {};
+  std::optional<std::int64_t> memory_min = {};  ///< bytes that are kept for it
 };
 
 /// All settings are present; a limit that is absent is lifted.
@@ -62,8 +63,9 @@ struct Slice {
   std::int64_t ended = 0;   ///< programs in it and below it that have ended since the daemon started
   std::int64_t ended_launches = 0;
   std::int64_t ended_evictions = 0;
-  std::int64_t memory_waits = 0;     ///< allocations that its memory_high let wait, since the daemon started
-  std::int64_t memory_refusals = 0;  ///< those that its memory_max refused
+  std::int64_t memory_waits = 0;             ///< allocations that its memory_high let wait, since the daemon started
+  std::int64_t memory_refusals = 0;          ///< those that its memory_max refused, and its memory_min to others
+  std::optional<double> energy_joules = {};  ///< of programs in it and below it; absent: no GPU counts its energy
   std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   std::vector<Pressure> pressure;  ///< empty: nothing in it or below it has waited since the daemon started
   std::int64_t throttled = 0;      ///< times that it had used up its quota, on all GPUs since the daemon started
@@ -92,11 +94,21 @@ struct MeasuredIsolation {
   double others_per_s = 0;  ///< launches of the others
 };
 
+/// What slices beside one are promised of a device, and what can still be promised to it.
+struct Room {
+  std::int64_t device = 0;
+  std::int64_t reserved = 0, reserve_free = 0;    ///< SMs
+  std::int64_t memory_kept = 0, memory_free = 0;  ///< bytes
+  std::optional<double> isolated_part =
+      {};  ///< of the device's time, that isolated slices beside used lately; absent: not known
+};
+
 struct Advice {
   std::string isolation;  ///< that suits the slice
   std::string why;        ///< a line for people
   std::string in_force;   ///< for programs that start now
   std::vector<MeasuredIsolation> measured;
+  std::vector<Room> room;  ///< on each device
 };
 
 struct Device {
@@ -136,7 +148,8 @@ struct ClientUsage {
   double latency_us_last = 0;
   std::vector<std::int64_t> latency_us_log2;
   std::vector<std::int64_t> evict_us_log2;
-  std::vector<Latency> latency;  ///< lately and in all; empty: nothing was counted
+  std::vector<Latency> latency;              ///< lately and in all; empty: nothing was counted
+  std::optional<std::int64_t> swapped = {};  ///< bytes of its memory that are on the host instead; absent: none
 };
 
 struct Client {
@@ -147,6 +160,7 @@ struct Client {
   std::string state;
   std::vector<ClientUsage> usage;
   std::optional<bool> isolated = {};  ///< it shares no context of the GPU with others; absent: the daemon does not say
+  std::optional<std::string> swap_now = {};  ///< where its memory is, while that is swapped or is to be, for people
 };
 
 struct Kernel {
@@ -192,6 +206,7 @@ struct Status {
   std::int64_t faults = 0;                        ///< since the daemon started
   std::optional<std::string> config;              ///< absolute path of the configuration that it reads; absent: none
   std::optional<std::string> mps_directory = {};  ///< of the MPS that it started for all slices that are not isolated
+  std::optional<std::string> mandatory = {};      ///< whose programs it ends that use a GPU without the library
 };
 
 /// A slice as ApplySlices is to make it. Settings that are absent get their default, but for its owner.
@@ -240,6 +255,7 @@ struct UsageEntry {
   double work_seconds = 0;
   double waited_seconds = 0;
   double memory_byte_seconds = 0;
+  double joules = 0;  ///< 0 where no energy is counted
   std::int64_t launches = 0;
   std::int64_t bursts = 0;
   std::int64_t evictions = 0;

@@ -89,6 +89,7 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
     result.isolated_by_auto = *change.isolation == kIsolations.front();
     if (!result.isolated_by_auto) result.isolated = *change.isolation == isolation_name(true);
   }
+  if (change.memory_min) result.memory_min = static_cast<std::uint64_t>(*change.memory_min);
   if (change.memory_max) result.memory_max = static_cast<std::uint64_t>(*change.memory_max);
   if (change.memory_unlimited) result.memory_max.reset();
   if (change.memory_high) result.memory_high = static_cast<std::uint64_t>(*change.memory_high);
@@ -99,11 +100,13 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
     result.policy = dividing != nullptr ? dividing : &policies().front();
     result.job_policy = dividing != nullptr ? std::string() : *change.policy;
   }
-  if (change.frozen) result.frozen = *change.frozen == kNoYes.back();
+  if (change.frozen) result.swapped = *change.frozen == kFrozen[2], result.frozen = *change.frozen != kFrozen[0];
   result.reserve_per_gpu =
       changed(slice.reserve_per_gpu, change.reserve_per_gpu, change.reserve.has_value(), AmountOf::sms);
   result.max_per_gpu =
       changed(slice.max_per_gpu, change.max_per_gpu, change.max || change.max_unlimited, AmountOf::sms);
+  result.memory_min_per_gpu =
+      changed(slice.memory_min_per_gpu, change.memory_min_per_gpu, change.memory_min.has_value(), AmountOf::bytes);
   result.memory_max_per_gpu = changed(slice.memory_max_per_gpu, change.memory_max_per_gpu,
                                       change.memory_max || change.memory_unlimited, AmountOf::bytes);
   result.memory_high_per_gpu = changed(slice.memory_high_per_gpu, change.memory_high_per_gpu,
@@ -116,8 +119,11 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
 
   if (std::ranges::any_of(result.reserve_per_gpu.list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
     return invalid("reserve_per_gpu", "a reserve has an end: give a number of SMs or a part of them");
+  if (std::ranges::any_of(result.memory_min_per_gpu.list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
+    return invalid("memory_min_per_gpu", "what is kept has an end: give a size or a part of the memory");
   if (const Quota quota = quota_of(result); quota.any() && quota.burst > quota.time)
-    return invalid(change.burst ? "burst" : "quota", "burst " + result.burst + " is above quota " + result.quota);
+    return change.burst ? invalid("burst", result.burst + " is more than the time of the quota " + result.quota)
+                        : invalid("quota", "a burst of " + result.burst + " is more than the time of " + result.quota);
   // Where amounts differ by GPU the tree compares what they are there.
   if (result.reserve > result.max && result.reserve_per_gpu.empty() && result.max_per_gpu.empty())
     return invalid(change.reserve ? "reserve" : "max", "reserve " + std::to_string(result.reserve.count) +

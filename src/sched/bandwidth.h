@@ -36,6 +36,11 @@ class Bandwidth {
   struct Seen {
     std::int64_t times = 0;  ///< that it was throttled
     Nanoseconds time{};      ///< for how long together
+
+    Seen& operator+=(const Seen& other) {
+      times += other.times, time += other.time;
+      return *this;
+    }
   };
   Seen seen(Nanoseconds now) const;
 

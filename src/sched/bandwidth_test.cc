@@ -104,10 +104,11 @@ TEST(Bandwidth, ABurstIsNoMoreThanTheQuota) {
   };
   Slice slice;
   slice.policy = &policies().front();
-  EXPECT_EQ(wrong(slice, {.quota = "20ms/100ms", .burst = "30ms"}), "burst: burst 30ms is above quota 20ms/100ms");
+  EXPECT_EQ(wrong(slice, {.quota = "20ms/100ms", .burst = "30ms"}),
+            "burst: 30ms is more than the time of the quota 20ms/100ms");
   EXPECT_EQ(wrong(slice, {.burst = "30ms"}), "") << "it waits for a quota";
   slice.quota = "40ms/100ms", slice.burst = "30ms";
-  EXPECT_EQ(wrong(slice, {.quota = "20ms/100ms"}), "quota: burst 30ms is above quota 20ms/100ms");
+  EXPECT_EQ(wrong(slice, {.quota = "20ms/100ms"}), "quota: a burst of 30ms is more than the time of 20ms/100ms");
   EXPECT_EQ(wrong(slice, {.quota = "none"}), "");
   EXPECT_EQ(wrong(slice, {.quota = "40ms"}), "quota: must be " + std::string(kQuotaForm));
 }

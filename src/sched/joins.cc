@@ -13,6 +13,13 @@ bool is_manager_of_user(std::string_view unit) {
   return unit.starts_with("user@") && unit.ends_with(".service");
 }
 
+/// Neither root nor somebody as whom a part of the system runs: those below 1000, those that systemd gives to services,
+/// and nobody.
+bool is_ordinary(std::uint32_t uid) {
+  constexpr std::uint32_t kFirst = 1000, kFirstOfServices = 61184, kFirstBehind = 65536;
+  return uid >= kFirst && (uid < kFirstOfServices || uid >= kFirstBehind);
+}
+
 /// Where the unit stands in the path of the cgroup: the greater, the nearer to the program; 0: nowhere.
 std::size_t place_of(std::string_view unit, std::string_view cgroup) {
   std::size_t found = 0, place = 0;
@@ -48,6 +55,16 @@ std::string slice_to_join(const Slices& slices, const Joining& program) {
       if (const std::size_t near = fits(join, program); near > 0)
         if (const std::tuple says(3 - static_cast<int>(join.by), near); says > best) best = says, path = other;
   return path;
+}
+
+std::string mandatory_for(std::string_view list, const Joining& program) {
+  const bool ordinary = is_ordinary(program.caller.uid);
+  for (const Join& join : parse_join(list, true).value_or(std::vector<Join>())) {
+    const bool every_user = join.by == Join::By::user && join.id == kEveryUserId;
+    if (every_user ? ordinary : (ordinary || join.by == Join::By::user) && fits(join, program) > 0)
+      return std::string(kJoinWords[static_cast<std::size_t>(join.by)]) + ":" + join.text;
+  }
+  return {};
 }
 
 bool join_by_unit(const Slices& slices) {

@@ -21,6 +21,11 @@ struct Joining {
 /// runs by a manager of their own do not count: their names are the user's to choose.
 std::string slice_to_join(const Slices& slices, const Joining& program);
 
+/// What of the list names the program for which the library is mandatory, "user:1000"; "": nothing. `list`: as `join`
+/// of a slice, where user:* is each ordinary user. Programs of root and of system users are named by their user alone:
+/// a unit or a group may have some that nobody thought of.
+std::string mandatory_for(std::string_view list, const Joining& program);
+
 /// Whether any slice names a unit.
 bool join_by_unit(const Slices& slices);
 

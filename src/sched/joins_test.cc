@@ -75,9 +75,38 @@ TEST(Joins, WhoDoesNotOwnTheRootTakesNobodysProgramsIn) {
 
 TEST(Joins, WhatIsNoListIsRefused) {
   SliceTree tree(CapSM{132}, 0);
-  for (const char* join : {"", "user:alice", "user:", "unit:a/b", "uid:5", "user:1,user:1", "user:1,",
+  for (const char* join : {"", "user:alice", "user:*", "user:", "unit:a/b", "uid:5", "user:1,user:1", "user:1,",
                            "user:4294967295", "group:-1", "unit:a b"})
     EXPECT_EQ(tree.create("a", {.join = join}, kAdministrator).error().field, "join") << join;
+}
+
+std::string mandatory(std::string_view list, std::uint32_t uid, std::vector<std::uint32_t> gids = {},
+                      std::string_view cgroup = "") {
+  return mandatory_for(list, {.caller = {.uid = uid, .gids = std::move(gids)}, .cgroup = cgroup});
+}
+
+TEST(Mandatory, IsForWhomTheListNames) {
+  for (const char* nobody : {"none", "", "user:alice"}) EXPECT_EQ(mandatory(nobody, 1000), "") << nobody;
+  EXPECT_EQ(mandatory("user:1000,group:44", 1000), "user:1000");
+  EXPECT_EQ(mandatory("user:1000,group:44", 1001, {7, 44}), "group:44");
+  EXPECT_EQ(mandatory("user:1000,group:44", 1001, {7}), "");
+  EXPECT_EQ(mandatory("unit:slurm", 1001, {}, "/slurm/uid_1001/job_4"), "unit:slurm");
+  EXPECT_EQ(mandatory("unit:slurm", 1001, {}, "/slurmd/slurm.d"), "");
+  EXPECT_EQ(mandatory("unit:a.service", 1001, {}, "/user.slice/user@1001.service/a.service"), "") << "the user's own";
+}
+
+TEST(Mandatory, EveryUserIsEachOrdinaryOne) {
+  for (const std::uint32_t uid : {1000u, 60513u, 65536u, 4000001u})
+    EXPECT_EQ(mandatory("user:*", uid), "user:*") << uid;
+  for (const std::uint32_t uid : {0u, 999u, 61184u, 65519u, 65534u}) EXPECT_EQ(mandatory("user:*", uid), "") << uid;
+}
+
+TEST(Mandatory, RootAndUsersOfTheSystemAreNamedByTheirUserAlone) {
+  for (const std::uint32_t uid : {0u, 998u, 65534u}) {
+    EXPECT_EQ(mandatory("user:*,group:44,unit:system.slice", uid, {44}, "/system.slice/ollama.service"), "") << uid;
+    const std::string own = "user:" + std::to_string(uid);
+    EXPECT_EQ(mandatory("unit:system.slice," + own, uid, {}, "/system.slice/ollama.service"), own);
+  }
 }
 
 }  // namespace

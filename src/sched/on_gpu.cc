@@ -38,7 +38,7 @@ bool names(const PerGpu& per_gpu, const GpuSize& gpu) {
 
 bool differs_by_gpu(const Slice& slice) {
   return !slice.reserve_per_gpu.empty() || !slice.max_per_gpu.empty() || !slice.memory_max_per_gpu.empty() ||
-         !slice.memory_high_per_gpu.empty() || !slice.devices.empty();
+         !slice.memory_high_per_gpu.empty() || !slice.memory_min_per_gpu.empty() || !slice.devices.empty();
 }
 
 bool differ_by_gpu(const Slices& slices) {
@@ -53,14 +53,15 @@ Slice on_gpu(const Slice& slice, const GpuSize& gpu) {
   Slice on = slice;
   on.reserve = sms_on(slice.reserve, slice.reserve_per_gpu, gpu);
   on.max = sms_on(slice.max, slice.max_per_gpu, gpu);
+  on.memory_min = bytes_on(slice.memory_min, slice.memory_min_per_gpu, gpu).value_or(0);
   on.memory_max = bytes_on(slice.memory_max, slice.memory_max_per_gpu, gpu);
   on.memory_high = bytes_on(slice.memory_high, slice.memory_high_per_gpu, gpu);
-  on.reserve_per_gpu = on.max_per_gpu = on.memory_max_per_gpu = on.memory_high_per_gpu = {};
+  on.reserve_per_gpu = on.max_per_gpu = on.memory_max_per_gpu = on.memory_high_per_gpu = on.memory_min_per_gpu = {};
   on.seen = slice.devices.empty() || std::ranges::any_of(slice.devices, [&](const std::string& name) {
               return gpuctl::names_gpu(name, gpu.index, gpu.uuid);
             });
   on.devices = {};
-  if (!on.seen) on.reserve = CapSM{};
+  if (!on.seen) on.reserve = CapSM{}, on.memory_min = 0;
   return on;
 }
 
@@ -92,6 +93,7 @@ Slice most_on_any(const Slice& slice, std::span<const GpuSize> gpus) {
     const Slice there = on_gpu(slice, gpu);
     most.reserve = std::max(most.reserve, there.reserve);
     most.max = std::max(most.max, there.max);
+    most.memory_min = std::max(most.memory_min, there.memory_min);
     most.memory_max = greater_limit(most.memory_max, there.memory_max);
     most.memory_high = greater_limit(most.memory_high, there.memory_high);
   }
@@ -105,6 +107,7 @@ Slices on_gpu(const Slices& slices, const GpuSize& gpu) {
     if (path == "/" || on.find(parent_path(path))->second.seen) continue;
     own.seen = false;
     own.reserve = CapSM{};
+    own.memory_min = 0;
   }
   return on;
 }

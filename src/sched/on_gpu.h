@@ -31,7 +31,7 @@ bool names_gpu(const Slice& slice, const GpuSize& gpu);
 
 /// The slice with the amounts that it has on the GPU: each is a number, or lifted. Of a part that is not 0 there is one
 /// SM at least, else what is not a whole number is rounded down. On a GPU that its programs do not see it has no
-/// reserve.
+/// reserve, and no memory is kept for it.
 Slice on_gpu(const Slice& slice, const GpuSize& gpu);
 
 /// The same with the most that it has of each amount on any of the GPUs.

@@ -43,8 +43,8 @@ constexpr std::string_view isolation_name(bool isolated) {
 }
 
 /// The value of the setting `frozen`.
-constexpr std::string_view frozen_name(bool frozen) {
-  return frozen ? kNoYes.back() : kNoYes.front();
+constexpr std::string_view frozen_name(bool frozen, bool swapped) {
+  return swapped ? kFrozen[2] : frozen ? kFrozen[1] : kFrozen[0];
 }
 
 /// The settings of one node of the tree, all of them valid.
@@ -58,8 +58,10 @@ struct Slice {
   std::string quota{slice_setting("quota").text_default}, burst{slice_setting("burst").text_default};  ///< quota_of()
   std::uint32_t weight = kWeightDefault;
   std::int32_t priority = 0;
-  bool isolated = false;                    ///< its programs share no context of the GPU with others
-  bool isolated_by_auto = true;             ///< SliceTree::isolate() says so, not the setting
+  bool isolated = false;         ///< its programs share no context of the GPU with others
+  bool isolated_by_auto = true;  ///< SliceTree::isolate() says so, not the setting
+  std::uint64_t memory_min = 0;  ///< bytes that are kept for its programs together
+  PerGpu memory_min_per_gpu;
   std::optional<std::uint64_t> memory_max;  ///< bytes, of all its programs together
   PerGpu memory_max_per_gpu;
   std::optional<std::uint64_t> memory_high;  ///< bytes: above it allocations wait
@@ -68,6 +70,7 @@ struct Slice {
   const Policy* policy = nullptr;  ///< a row of the policy table, never null inside a SliceTree
   std::string job_policy;          ///< a policy for jobs, with its options; "": none, `policy` alone divides
   bool frozen = false;             ///< its programs get no SMs
+  bool swapped = false;            ///< it is frozen, and their memory is to be on the host
   std::uint32_t owner_uid = 0;
   std::uint32_t owner_gid = kNobody;
   std::vector<Join> join;            ///< whose programs are in it that name no slice

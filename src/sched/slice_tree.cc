@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/limit_text.h"
 #include "base/plural.h"
 #include "sched/apply_change.h"
 #include "sched/joins.h"
@@ -144,6 +145,7 @@ SliceResult<void> SliceTree::create(std::string_view path, const SliceChange& ch
   const auto wanted = fresh(path, change, caller);
   if (!wanted) return wanted.error();
   if (auto admitted = admit(path, {}, *wanted); !admitted) return admitted.error();
+  if (auto admitted = admit_memory(path, {}, *wanted); !admitted) return admitted.error();
   if (auto alone = named_once(path, *wanted); !alone) return alone.error();
   slices_.emplace(path, *wanted);
   return {};
@@ -154,6 +156,7 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   if (!wanted) return wanted.error();
   Slice& now = slices_.find(path)->second;
   if (auto admitted = admit(path, now, *wanted); !admitted) return admitted.error();
+  if (auto admitted = admit_memory(path, now, *wanted); !admitted) return admitted.error();
   if (auto alone = named_once(path, *wanted); !alone) return alone.error();
   now = *wanted;
   return {};
@@ -174,6 +177,11 @@ SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& ca
     all.slices_.insert_or_assign(std::string(path), *wanted);
   }
   if (auto admitted = all.admit_all(edits, capacity, *this, at); !admitted) return admitted.error();
+  for (at = 0; capacity == capacity_ && at < edits.size(); ++at) {
+    const Slice* was = find(edits[at].path);
+    const auto kept = all.admit_memory(edits[at].path, was == nullptr ? Slice() : *was, *all.find(edits[at].path));
+    if (!kept) return kept.error();
+  }
   if (any_named_twice(all.slices_))
     for (at = 0; at < edits.size(); ++at)
       if (auto alone = all.named_once(edits[at].path, *all.find(edits[at].path)); !alone) return alone.error();
@@ -239,6 +247,7 @@ std::vector<Effective> SliceTree::effective() const {
       most[n].reserve = std::max(most[n].reserve, there[n].reserve);
       most[n].max = std::max(most[n].max, there[n].max);
       most[n].seen |= there[n].seen;
+      most[n].memory_min = std::max(most[n].memory_min, there[n].memory_min);
       most[n].memory_max = greater_limit(most[n].memory_max, there[n].memory_max);
       most[n].memory_high = greater_limit(most[n].memory_high, there[n].memory_high);
     }
@@ -346,6 +355,38 @@ SliceResult<void> SliceTree::admit_on(std::string_view path, const Slice& now, c
   const CapSM bound = std::min(above.reserve, above.max), taken = reserved_by_children(parent, path);
   const CapSM available = bound > taken ? bound - taken : CapSM{};
   if (wanted.reserve > available) return unfit(path, wanted.reserve, available);
+  return {};
+}
+
+/// Whether the memory that is kept for slices above and below still fits when `path` goes from `now` to `wanted`: on
+/// each GPU where that changes, and that has to fit it.
+SliceResult<void> SliceTree::admit_memory(std::string_view path, const Slice& now, const Slice& wanted) const {
+  if (path == "/") return {};
+  const std::string_view parent = parent_path(path);
+  const auto bytes = [](std::uint64_t count) { return size_text(static_cast<std::int64_t>(count)); };
+  for (const GpuSize& gpu : gpus_.empty() ? std::vector<GpuSize>{{}} : gpus_) {
+    const Slice before = on_gpu(now, gpu), there = on_gpu(wanted, gpu);
+    const std::string where = gpus_.empty() ? "" : " of GPU " + std::to_string(gpu.index);
+    if (there.memory_min != before.memory_min && there.memory_min > there.memory_max.value_or(there.memory_min))
+      return invalid(path, "memory_min",
+                     bytes(there.memory_min) + " is above memory_max " + bytes(*there.memory_max) + where);
+    std::uint64_t below = 0, taken = 0;
+    for (const auto& [other, slice] : slices_) {
+      if (other == "/" || other == path) continue;
+      const std::uint64_t kept = on_gpu(slice, gpu).memory_min;
+      below += parent_path(other) == path ? kept : 0;
+      taken += parent_path(other) == parent ? kept : 0;
+    }
+    if (there.memory_min < before.memory_min && there.memory_min < below)
+      return invalid(path, "memory_min", "below the " + bytes(below) + where + " that its children keep");
+    if (there.memory_min <= before.memory_min || !has_to_fit(path, wanted, gpu)) continue;
+    if (parent == "/" && gpu.memory == 0) continue;  // how much there is is not known
+    const std::uint64_t most = parent == "/" ? gpu.memory : on_gpu(*find(parent), gpu).memory_min;
+    const std::uint64_t left = most - std::min(most, taken);
+    if (there.memory_min > left)
+      return invalid(path, "memory_min",
+                     bytes(there.memory_min) + " cannot be kept: " + bytes(left) + where + " is left");
+  }
   return {};
 }
 

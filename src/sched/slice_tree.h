@@ -38,7 +38,8 @@ struct SliceOwner {
 /// Limits: below what root has given to an owner there are at most kMaxSlicesPerOwner slices, whoever makes or owns
 /// them. The last kSlicesKeptForRoot slices are root's to create, or those of the root slice's owner.
 ///
-/// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. Where amounts
+/// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. So it
+/// is of the memory that is kept, whose root is the GPU's. Where amounts
 /// differ by GPU, that is so of changed amounts, on the largest GPUs and on those that the slice names. A max bounds
 /// the whole subtree. Values are copyable; not thread-safe.
 class SliceTree {
@@ -109,6 +110,7 @@ class SliceTree {
   SliceResult<void> admit_on(std::string_view path, const Slice& now, const Slice& wanted) const;
   SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, const SliceTree& before,
                               std::size_t& at) const;
+  SliceResult<void> admit_memory(std::string_view path, const Slice& now, const Slice& wanted) const;
   bool has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu) const;
   SliceResult<void> admit_all_on(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace gpuctl::sched::slice_tree_test {
 namespace {
 
@@ -43,6 +46,19 @@ TEST(SliceTree, RefusesBadPaths) {
   EXPECT_TRUE(tree.create(std::string(64, 'x'), {}, kRoot));
   EXPECT_EQ(code_of(tree.create("/", {}, kRoot)), Code::slice_exists);
   EXPECT_EQ(tree.slices().size(), 2u);
+}
+
+TEST(SliceTree, WhatIsBelowASliceComesRightBehindIt) {
+  SliceTree tree = tree_of_132();
+  const std::vector<std::string> paths{"a", "a/a", "a/a/z", "a/b", "a-b", "a-b/a", "a.b", "a0", "aa", "aa/b", "b"};
+  for (const std::string& path : paths) ASSERT_TRUE(tree.create(path, {}, kRoot)) << path;
+  std::vector<std::string> found;
+  for (const auto& [path, slice] : tree.slices()) found.push_back(path);
+  ASSERT_EQ(found.front(), "/");
+  EXPECT_EQ(std::vector(found.begin() + 1, found.end()), paths);
+  const std::vector<Effective> effective = tree.effective();
+  for (std::size_t n = 1; n < found.size(); ++n)
+    EXPECT_EQ(found[static_cast<std::size_t>(effective[n].parent)], parent_path(found[n]));
 }
 
 TEST(SliceTree, NeedsTheParentFirstAndNoTwin) {
@@ -306,6 +322,31 @@ TEST(SliceTree, AnEditThatIsRefusedIsNamedAndNothingChanges) {
   EXPECT_EQ(refused({{"/", {.max = 3}}, {"b", reserve(1)}}), "0: max: below the 4 SMs that its children reserve");
   EXPECT_EQ(refused({{"b", reserve(0)}, {"a/y", reserve(1)}}),
             "1: reserve of slice a/y does not fit: 1 asked, 0 available");
+}
+
+TEST(SliceTree, NoMoreMemoryIsKeptThanThereIs) {
+  SliceTree tree({{.index = 0, .sms = CapSM{132}, .memory = 100}, {.index = 1, .sms = CapSM{132}, .memory = 80}}, 0);
+  const Caller root{0, {}};
+  ASSERT_TRUE(tree.create("a", {.memory_min = 60}, root));
+  const auto refused = tree.create("b", {.memory_min = 30}, root);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "memory_min: 30 cannot be kept: 20 of GPU 1 is left");
+  ASSERT_TRUE(tree.create("b", {.memory_min_per_gpu = "0:30"}, root));
+  EXPECT_FALSE(tree.change("b", {.memory_min_per_gpu = "0:41"}, root));
+  EXPECT_FALSE(tree.change("a", {.memory_min = 55, .memory_max = 50}, root));
+  ASSERT_TRUE(tree.create("a/x", {.memory_min = 50}, root));
+  EXPECT_FALSE(tree.create("a/y", {.memory_min = 11}, root));
+  EXPECT_FALSE(tree.change("a", {.memory_min = 49}, root));
+  // Exchanged at once.
+  const SliceChange less{.memory_min = 20}, more{.memory_min = 40};
+  ASSERT_TRUE(tree.create("a/y", {.memory_min = 10}, root));
+  std::size_t at = 0;
+  const std::vector<SliceTree::Edit> edits{{"a/y", &more}, {"a/x", &less}};
+  ASSERT_TRUE(tree.apply(edits, root, tree.capacity(), at));
+  EXPECT_EQ(tree.find("a/y")->memory_min, 40u);
+  const std::vector<SliceTree::Edit> worse{{"a/x", &more}};
+  EXPECT_FALSE(tree.apply(worse, root, tree.capacity(), at));
+  EXPECT_EQ(tree.find("a/x")->memory_min, 20u);
 }
 
 }  // namespace

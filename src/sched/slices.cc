@@ -17,9 +17,9 @@ bool in_or_below(std::string_view path, std::string_view ancestor) {
 /// Compares name by name, so that "a/b" comes after "a" and before "a-b". The root comes before everything.
 bool PathLess::operator()(std::string_view a, std::string_view b) const {
   if (a == "/" || b == "/") return a == "/" && b != "/";
-  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return (x == '/' ? 0 : static_cast<unsigned char>(x)) < (y == '/' ? 0 : static_cast<unsigned char>(y));
-  });
+  const auto [x, y] = std::ranges::mismatch(a, b);
+  if (x == a.end() || y == b.end()) return a.size() < b.size();
+  return *y != '/' && (*x == '/' || static_cast<unsigned char>(*x) < static_cast<unsigned char>(*y));
 }
 
 }  // namespace gpuctl::sched

@@ -20,13 +20,13 @@ std::optional<std::int64_t> group_id(const std::string& name) {
   return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->gr_gid);
 }
 
-std::string join_by_ids(std::string_view text, std::string& problem) {
+std::string join_by_ids(std::string_view text, std::string& problem, bool every_user) {
   std::string ids;
   each_part(text, [&](std::string_view part) {
     const std::size_t colon = std::min(part.find(':'), part.size());
     const std::string_view word = part.substr(0, colon);
     std::string name(part.substr(std::min(colon + 1, part.size())));
-    const bool user = word == "user", group = word == "group";
+    const bool user = word == "user" && !(every_user && name == kEveryUser), group = word == "group";
     // Names first: a user may be called 1000.
     if (const auto id = user ? user_id(name) : group ? group_id(name) : std::nullopt)
       name = std::to_string(*id);
@@ -37,7 +37,7 @@ std::string join_by_ids(std::string_view text, std::string& problem) {
     if (colon < part.size()) ids.append(":").append(name);
     return true;
   });
-  if (problem.empty() && !parse_join(ids)) problem = "must be " + std::string(kJoinForm);
+  if (problem.empty() && !parse_join(ids, every_user)) problem = "must be " + std::string(kJoinForm);
   return ids;
 }
 

@@ -17,6 +17,15 @@ TEST(JoinIds, NamesBecomeNumbers) {
   EXPECT_EQ(ids("none"), "none");
 }
 
+TEST(JoinIds, AllUsersAreNamedWhereThatIsAllowed) {
+  std::string problem;
+  EXPECT_EQ(join_by_ids("user:*,user:root", problem, true), "user:*,user:0");
+  EXPECT_EQ(problem, "");
+  EXPECT_EQ(ids("user:*"), "there is no user '*'; give a user's name or number");
+  (void)join_by_ids("group:*", problem, true);
+  EXPECT_EQ(problem, "there is no group '*'; give a group's name or number");
+}
+
 TEST(JoinIds, SaysWhatIsWrong) {
   EXPECT_EQ(ids("user:no-such-user"), "there is no user 'no-such-user'; give a user's name or number");
   EXPECT_EQ(ids("unit:a,group:no-such-group"), "there is no group 'no-such-group'; give a group's name or number");

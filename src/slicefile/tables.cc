@@ -60,6 +60,8 @@ void SliceTables::setting(const std::string& prefix, const toml::key& key, const
     change.*setting->text = text(field, node);
   else if (setting->lifted != nullptr && lifts_limit(words))
     change.*setting->lifted = true;
+  else if (setting->kind == SettingKind::bytes && lifts_limit(words))
+    change.*setting->number = 0;
   else
     change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)
                               : setting->kind == SettingKind::group ? group(field, node)

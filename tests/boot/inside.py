@@ -126,6 +126,31 @@ class Units(unittest.TestCase):
         MPS.unlink()
         systemctl("reload", "gpuctld.service")
 
+    def test_3b_a_program_in_a_scope_is_what_it_is_without_and_systemctl_reaches_it(self):
+        shows = (
+            "env | grep -vE '^(_|INVOCATION_ID)='; ls -l /proc/self/fd | wc -l; echo '$HOME' $0; echo said >&2; exit 7"
+        )
+        without, within = (gpuctl("run", *scope, "--slice", "kept", "sh", "-c", shows) for scope in ((), ("--scope",)))
+        self.assertEqual((without.returncode, without.stderr), (7, "said\n"))
+        self.assertEqual((within.returncode, within.stderr), (7, "said\n"))
+        self.assertEqual(*(sorted(done.stdout.splitlines()) for done in (without, within)))
+        refused = gpuctl("run", "--scope", "--slice", "none", "true")
+        self.assertEqual(
+            (refused.returncode, refused.stderr), (125, "gpuctl: slice 'none' does not exist; known: /, kept\n")
+        )
+        self.assertEqual(gpuctl("run", "--scope", "--slice", "kept", "true", user=NOBODY).returncode, 125)
+
+        program = subprocess.Popen(["gpuctl", "run", "--scope", "--slice", "kept", "sleep", "600"])
+        cgroup = pathlib.Path("/proc", str(program.pid), "cgroup")
+        wait_for(lambda: "/gpuctl-run-" in cgroup.read_text(), "its scope")
+        unit = cgroup.read_text().strip().rpartition("/")[2]
+        self.assertRegex(unit, rf"^gpuctl-run-{program.pid}-[0-9a-f]{{8}}\.scope$")
+        systemctl("set-property", "--runtime", unit, "TasksMax=5")
+        self.assertEqual(show("TasksMax", unit), "5")
+        systemctl("kill", unit)
+        self.assertEqual(program.wait(30), -signal.SIGTERM)
+        wait_for(lambda: show("LoadState", unit) == "not-found", "the scope to be gone")
+
     def test_4_one_that_is_killed_or_hangs_is_started_again(self):
         for number, end in enumerate((signal.SIGKILL, signal.SIGSTOP), 1):
             pid = int(show("MainPID"))

@@ -156,7 +156,7 @@ def main():
 
 def run_all(options, cells, deadline, kept):
     with tempfile.TemporaryDirectory(prefix="day.", ignore_cleanup_errors=True) as scratch:
-        results = options.build_dir / "compat/results"
+        results = options.build_dir / "compat/day-results"
         lab = LabOfModes(options.build_dir, results, pathlib.Path(scratch), options.software)
         lab.env.update(ENVIRONMENT, PYTHONPATH=with_path(HERE / "frameworks", "PYTHONPATH"))
         matrix = DayMatrix(lab, cells, options.jobs, deadline, kept)

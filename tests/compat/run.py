@@ -68,6 +68,11 @@ def parse_arguments(arguments=None):
         "--depfile", metavar="FILE", help="with --build-only: writes FILE, and FILE.d with all it depends on"
     )
     parser.add_argument("--json", metavar="FILE", help="all results")
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        help="for what failing runs and the daemon leave (default: BUILD_DIR/compat/results)",
+    )
     parser.add_argument("--limit-s", type=float, default=3600, help="skip what is left after so many seconds")
     options = parser.parse_args(arguments)
     options.build_dir = pathlib.Path(options.build_dir).resolve()
@@ -130,7 +135,7 @@ def built_cells(options, programs, arch, deadline):
 
 def run_matrix(options, cells, deadline):
     """The rows of all modes; a mode that could not be gone through has one that says so."""
-    results = options.build_dir / "compat" / "results"
+    results = pathlib.Path(options.results or options.build_dir / "compat/results")
     with tempfile.TemporaryDirectory(prefix="compat.", ignore_cleanup_errors=True) as scratch:
         lab = LabOfModes(options.build_dir, results, pathlib.Path(scratch), SOFTWARE in options.modes)
         matrix = Matrix(

@@ -3,15 +3,23 @@
 // of the software GPU, graphs too, whose kernels may have workers that must run. Under callgrind it shows how many
 // instructions libgpuslice adds to a call (count.py).
 //
+// While null_device_busy is set, streams are at work as those of a GPU are: the program's thread sees them so from a
+// launch or a copy to its next wait, other threads always. What is counted would depend else on how often others look,
+// and on how long launches are apart, which a slow or a busy machine decides.
+//
 // Calls come here through null_device_x86_64.S: a jump through the table below.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 extern "C" {
 /// The function behind each exported name.
@@ -20,6 +28,8 @@ __attribute__((visibility("hidden"))) void* null_device_table[] = {
 #include "functions.h"
 #undef X
 };
+
+__attribute__((visibility("default"))) std::atomic<bool> null_device_busy;
 }
 
 namespace {
@@ -30,19 +40,32 @@ constexpr const char* kNames[] = {
 #undef X
 };
 
-// What returns at once. Arguments are in registers or on the caller's stack, so that one function serves for all.
-constexpr const char* kDoNothing[] = {
-    "cuLaunchKernel",       "cuLaunchKernelEx",     "cuLaunchCooperativeKernel",
-    "cuMemcpyAsync",        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-    "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",      "cuMemsetD16Async",
-    "cuMemsetD32Async",     "cuEventRecord",        "cuEventRecordWithFlags",
-    "cuEventQuery",         "cuEventSynchronize",   "cuStreamWaitEvent",
-    "cuStreamQuery",        "cuStreamSynchronize",  "cuCtxSynchronize",
-    "cuMemFreeAsync",
-};
+bool g_at_work;  // of the program's thread
+
+bool is_programs_thread() {
+  return gettid() == getpid();
+}
+
+CUresult work() {
+  if (null_device_busy && is_programs_thread()) g_at_work = true;
+  return CUDA_SUCCESS;
+}
+
+CUresult wait() {
+  if (is_programs_thread()) g_at_work = false;
+  return CUDA_SUCCESS;
+}
 
 CUresult do_nothing() {
   return CUDA_SUCCESS;
+}
+
+CUresult query_stream() {
+  return null_device_busy && (g_at_work || !is_programs_thread()) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+CUresult query_event() {
+  return null_device_busy && !is_programs_thread() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 CUresult allocate(CUdeviceptr* out, size_t bytes, CUstream) {
@@ -67,11 +90,22 @@ __attribute__((constructor)) void fill() {
     std::fprintf(stderr, "null device: %s\n", path ? dlerror() : "NULL_DEVICE_DRIVER is not set");
     std::abort();
   }
+  // Arguments are in registers or on the caller's stack, so one function serves for calls of any kind.
+  const std::pair<std::vector<std::string_view>, void*> instead[] = {
+      {{"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuMemcpyAsync", "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async"},
+       reinterpret_cast<void*>(&work)},
+      {{"cuEventSynchronize", "cuStreamSynchronize", "cuCtxSynchronize"}, reinterpret_cast<void*>(&wait)},
+      {{"cuEventRecord", "cuEventRecordWithFlags", "cuStreamWaitEvent", "cuMemFreeAsync"},
+       reinterpret_cast<void*>(&do_nothing)},
+      {{"cuStreamQuery"}, reinterpret_cast<void*>(&query_stream)},
+      {{"cuEventQuery"}, reinterpret_cast<void*>(&query_event)},
+      {{"cuMemAllocAsync"}, reinterpret_cast<void*>(&allocate)},
+  };
   for (std::size_t i = 0; i < std::size(kNames); ++i) {
     null_device_table[i] = next_dlsym(driver, kNames[i]);
-    for (const char* name : kDoNothing)
-      if (std::strcmp(name, kNames[i]) == 0) null_device_table[i] = reinterpret_cast<void*>(&do_nothing);
-    if (std::strcmp("cuMemAllocAsync", kNames[i]) == 0) null_device_table[i] = reinterpret_cast<void*>(&allocate);
+    for (const auto& [names, function] : instead)
+      if (std::ranges::find(names, kNames[i]) != names.end()) null_device_table[i] = function;
   }
 }
 

@@ -6,9 +6,8 @@
 #include "gpuctld/config/state.h"
 #include "gpuctld/config/state_file.h"
 #include "gpuctld/jobs/kernel_knowledge.h"
+#include "gpuctld/protocol/convert.h"
 #include "gpuctld/restart/holdings.h"
-#include "ipc/codec.h"
-#include "ipc/message.h"
 
 using gpuctl::fuzz::require;
 using gpuctl::fuzz::require_line;
@@ -27,15 +26,14 @@ void take_slices(std::string_view text) {
   restore_slices(loaded.state, tree, notes);
   for (const std::string& line : notes) require_line(line);
   notes.clear();
-  const State state = current_state(tree, loaded.state.configured);
+  State state;
+  for (const auto& [path, slice] : tree.slices()) state.slices.emplace_back(path, to_settings(slice));
   restore_slices(state, again, notes);
   require(notes.empty(), "what was restored is restored again: " + (notes.empty() ? "" : notes.front()));
-  const State same = current_state(again, state.configured);
-  require(same.slices.size() == state.slices.size(), "no slice is lost");
-  for (std::size_t i = 0; i < state.slices.size(); ++i) {
-    require(same.slices[i].first == state.slices[i].first, "no slice has another path");
-    require(ipc::to_text(ipc::to_json(same.slices[i].second)) == ipc::to_text(ipc::to_json(state.slices[i].second)),
-            "no slice has another setting");
+  require(again.slices().size() == tree.slices().size(), "no slice is lost");
+  for (const auto& [path, settings] : state.slices) {
+    require(again.find(path) != nullptr, "no slice has another path");
+    require(to_settings(*again.find(path)) == settings, "no slice has another setting");
   }
 }
 

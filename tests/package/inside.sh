@@ -64,6 +64,7 @@ first() {
   gpuctl create-slice batch --max 5 --persist
   gpuctl create-slice gone
   gpuctl run --slice batch gpuslice-bench run vectorAdd --count 3
+  gpuctl run --scope --slice batch sh -c 'cat /proc/self/cgroup' | found '/gpuctl-run-[0-9]*-[0-9a-f]*\.scope$'
   cd /tmp
   cp /usr/share/doc/gpuctl/examples/slice.c .
   # shellcheck disable=SC2046  # words

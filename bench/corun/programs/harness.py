@@ -141,6 +141,30 @@ class Program(Player):
             event.synchronize()
 
 
+def captured(program, compute):
+    """A function that does what compute() does, as a CUDA graph where there is a GPU."""
+    if not program.gpu:
+        return compute
+    torch = program.torch
+    current = torch.cuda.current_stream()
+    # The launches of a graph have the priority of the stream that they were captured in.
+    side = torch.cuda.Stream(priority=current.priority) if current == torch.cuda.default_stream() else current
+    side.wait_stream(current)
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            compute()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=side):
+        answer = compute()
+
+    def replay():
+        graph.replay()
+        return answer
+
+    return replay
+
+
 class JaxProgram(Player):
     """The program has no streams of its own: JAX takes no priority."""
 

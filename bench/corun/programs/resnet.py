@@ -2,7 +2,7 @@
 answer back.
 """
 
-from harness import Program
+from harness import Program, captured
 
 PERIOD_S = 1 / 100
 WARM_UPS = 20
@@ -55,7 +55,7 @@ def main():
     )
     held = picture.to(program.device)
     with torch.inference_mode(), program.stream():
-        replay = captured(program, model, held)
+        replay = captured(program, lambda: model(held))
         if program.gpu:
             picture = picture.pin_memory()
 
@@ -66,30 +66,6 @@ def main():
         for _ in range(program.size(WARM_UPS, 2)):
             request()
         program.serve_requests(request)
-
-
-def captured(program, model, held):
-    """A function that runs the model on the content of `held`."""
-    if not program.gpu:
-        return lambda: model(held)
-    torch = program.torch
-    current = torch.cuda.current_stream()
-    # The launches of a graph have the priority of the stream that they were captured in.
-    side = torch.cuda.Stream(priority=current.priority) if current == torch.cuda.default_stream() else current
-    side.wait_stream(current)
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            model(held)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=side):
-        answer = model(held)
-
-    def replay():
-        graph.replay()
-        return answer
-
-    return replay
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include "base/plural.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/text/units.h"
+#include "gpuctl/views/slice_rows.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -169,6 +170,35 @@ std::string share_text(const ipc::ClientUsage& usage) {
          (usage.granted == 0 ? "; gpuctl explain says what is in force" : "");
 }
 
+/// Why a program in the slice may get less than it asks for, or later.
+void judge_slice(const ipc::Slice& slice, std::vector<Finding>& findings) {
+  const std::string path = printable(slice.path);
+  if (is_frozen(slice)) findings.push_back({note, "program", "frozen: it gets no SMs", "gpuctl thaw " + path});
+  if (slice.quota_now) findings.push_back({note, "program", "throttled: " + printable(*slice.quota_now), ""});
+  if (const auto high = slice.effective_memory_high ? slice.effective_memory_high : slice.memory_high;
+      high && slice.memory_waits > 0)
+    findings.push_back({note, "program",
+                        "allocations in its slice waited " + plural(slice.memory_waits, "time") + ", above memory_high",
+                        "gpuctl show " + path});
+}
+
+/// What its memory is kept to on one GPU, and by whom.
+void judge_memory(const MemoryLimits& limits, const std::string& cgroup, std::vector<Finding>& findings) {
+  if (!limits.slice && !limits.driver) return;
+  const std::string on = "on GPU " + std::to_string(limits.device) + ": ";
+  const std::string slice = !limits.slice ? ""
+                                          : "at most " + format_bytes(*limits.slice) + " for its slice, kept by the " +
+                                                "library" + (limits.driver ? "; " : " alone");
+  if (!limits.driver) return findings.push_back({good, "memory", on + slice, ""});
+  const std::string both =
+      on + slice + "at most " + format_bytes(*limits.driver) + " for " + printable(cgroup) + ", kept by the driver";
+  if (limits.slice && *limits.driver > *limits.slice) return findings.push_back({good, "memory", both, ""});
+  // The driver counts what it needs itself, the library does not.
+  findings.push_back({limits.slice ? warning : note, "memory",
+                      both + (limits.slice ? ", which refuses memory that the slice allows" : ""),
+                      limits.slice ? "raise it (nvidia-smi memory-limits), or lower memory-max" : ""});
+}
+
 }  // namespace
 
 std::vector<Finding> judge(const MachineSeen& seen) {
@@ -198,12 +228,17 @@ std::vector<Finding> judge(const ProgramSeen& seen) {
            "compare GPUCTL_SOCKET of the program with that of gpuctl"}};
     return {{error, "program",
              name + " uses CUDA without gpuctl's library, so NOTHING LIMITS IT" +
-                 (seen.obstacle.empty() ? "" : ": " + printable(seen.obstacle)),
+                 (seen.obstacle.empty() ? "" : ": " + printable(seen.obstacle)) +
+                 (seen.mandatory.empty()
+                      ? ""
+                      : "; gpuctld ends it, as the library is mandatory for " + printable(seen.mandatory)),
              "start it again with: gpuctl run --slice NAME ..."}};
   }
   std::vector<Finding> findings;
   findings.push_back({good, "program", name + " is in slice " + printable(seen.client->slice), ""});
   for (const ipc::ClientUsage& usage : seen.client->usage) findings.push_back({good, "program", share_text(usage), ""});
+  if (seen.slice) judge_slice(*seen.slice, findings);
+  for (const MemoryLimits& limits : seen.memory) judge_memory(limits, seen.cgroup, findings);
   if (seen.client->state == "disobeying")
     findings.push_back({warning, "program", "it holds SMs that were taken from it: a thread block of it runs on", ""});
   if (seen.client->state == "faulted")

@@ -60,6 +60,13 @@ struct MachineSeen {
 };
 std::vector<Finding> judge(const MachineSeen& seen);
 
+/// What limits the memory of a program on one GPU, in bytes.
+struct MemoryLimits {
+  std::int64_t device = 0;
+  std::optional<std::int64_t> slice;   ///< all programs of its slice together; the library keeps it
+  std::optional<std::int64_t> driver;  ///< all processes of its cgroup together; the driver keeps it
+};
+
 /// What was seen of one program.
 struct ProgramSeen {
   std::int64_t pid = 0;
@@ -67,8 +74,12 @@ struct ProgramSeen {
   bool alive = false;
   bool uses_cuda = false;
   bool has_library = false;
-  std::string obstacle;  ///< why nothing can be preloaded into it; "": nothing is known
+  std::string obstacle;   ///< why nothing can be preloaded into it; "": nothing is known
+  std::string mandatory;  ///< what says that the library is mandatory for it, so that it is ended; "": nothing
   std::optional<ipc::Client> client;
+  std::optional<ipc::Slice> slice;   ///< its own
+  std::string cgroup;                ///< "": not known
+  std::vector<MemoryLimits> memory;  ///< on the GPUs that it uses
   std::string no_daemon;
 };
 std::vector<Finding> judge(const ProgramSeen& seen);

@@ -108,6 +108,21 @@ TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
   }
 }
 
+TEST(Doctor, WhyAProgramGetsLessThanItAsksForIsSaid) {
+  ProgramSeen seen{.pid = 7, .alive = true, .client = ipc::Client{.pid = 7, .slice = "batch"}, .slice = ipc::Slice{}};
+  seen.slice->path = "batch";
+  EXPECT_EQ(judge(seen).size(), 1u);
+  seen.slice->effective_frozen = "yes";
+  seen.slice->quota_now = "quota used up on GPU 0";
+  seen.slice->memory_high = 1 << 30;
+  seen.slice->memory_waits = 3;
+  std::string said;
+  for (const Finding& finding : judge(seen)) said += finding.what + "; " + finding.fix + "\n";
+  for (const char* part : {"frozen", "gpuctl thaw batch", "throttled: quota used up on GPU 0", "waited 3 times"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << " in " << said;
+  EXPECT_EQ(worst(judge(seen)), note);
+}
+
 TEST(Doctor, NothingIsWrongWithTheMpsOfGpuctld) {
   MachineSeen seen = well();
   seen.mps_control = seen.mps_reachable = false;
@@ -148,6 +163,10 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
   seen.obstacle = "it is linked statically";
   EXPECT_EQ(the_one(judge(seen)).what,
             "process 7 uses CUDA without gpuctl's library, so NOTHING LIMITS IT: it is linked statically");
+  seen.mandatory = "user:*";
+  EXPECT_TRUE(
+      the_one(judge(seen))
+          .what.ends_with(": it is linked statically; gpuctld ends it, as the library is mandatory for user:*"));
   seen.user = 9;
   EXPECT_TRUE(the_one(judge(seen)).what.starts_with("process 9, below process 7, uses CUDA without")) << "a child";
   seen.has_library = true;
@@ -173,6 +192,29 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
   EXPECT_EQ(judge(seen)[1].what, "on GPU 0: mode workers, 0 SMs of its own now; gpuctl explain says what is in force");
   seen.no_daemon = "cannot connect";
   EXPECT_EQ(worst(judge(seen)), error);
+}
+
+TEST(Doctor, SaysByWhatAProgramsMemoryIsKept) {
+  ProgramSeen seen{.pid = 7, .alive = true, .uses_cuda = true, .has_library = true};
+  seen.client.emplace();
+  seen.cgroup = "/system.slice/a.service";
+  const std::int64_t gib = std::int64_t{1} << 30;
+  const auto kept = [&](std::optional<std::int64_t> slice, std::optional<std::int64_t> driver) {
+    seen.memory = {{.device = 1, .slice = slice, .driver = driver}};
+    return judge(seen).back();
+  };
+  EXPECT_EQ(kept({}, {}).topic, "program") << "nothing limits it";
+  EXPECT_EQ(kept(2 * gib, {}).what, "on GPU 1: at most 2 GiB for its slice, kept by the library alone");
+  EXPECT_EQ(kept(2 * gib, 3 * gib).what,
+            "on GPU 1: at most 2 GiB for its slice, kept by the library; at most 3 GiB for /system.slice/a.service, "
+            "kept by the driver");
+  EXPECT_EQ(kept(2 * gib, 3 * gib).severity, good);
+  for (const std::int64_t driver : {gib, 2 * gib}) {
+    EXPECT_EQ(kept(2 * gib, driver).severity, warning) << "the driver's own part counts there";
+    EXPECT_TRUE(kept(2 * gib, driver).what.ends_with(", which refuses memory that the slice allows"));
+  }
+  EXPECT_EQ(kept({}, gib).what, "on GPU 1: at most 1 GiB for /system.slice/a.service, kept by the driver");
+  EXPECT_EQ(kept({}, gib).severity, note);
 }
 
 }  // namespace

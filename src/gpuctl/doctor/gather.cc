@@ -10,12 +10,16 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/cgroup.h"
 #include "base/installed.h"
+#include "base/process_owner.h"
 #include "gpuctl/doctor/child.h"
+#include "gpuctl/doctor/driver_limits.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/run/preload_obstacle.h"
 #include "gpuctl/run/run_watch.h"
 #include "gpuctl/views/run_environment.h"
+#include "sched/joins.h"
 
 namespace gpuctl::cli {
 namespace {
@@ -34,6 +38,13 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+std::optional<std::vector<ipc::Slice>> list_slices(const Context& context) {
+  const auto list = ask(context, "ListSlices");
+  if (!list) return {};
+  auto slices = decode_reply(*list, [](ipc::Fields& fields) { return ipc::read_list<ipc::Slice>(fields, "slices"); });
+  return slices ? std::optional(std::move(*slices)) : std::nullopt;
+}
+
 void see_daemon(const Context& context, MachineSeen& seen) {
   seen.socket = context.socket;
   const auto reply = ask(context, "GetStatus");
@@ -46,10 +57,7 @@ void see_daemon(const Context& context, MachineSeen& seen) {
     seen.status = std::move(*status);
   else
     seen.no_daemon = status.error().message;
-  const auto list = ask(context, "ListSlices");
-  if (!list) return;
-  auto slices = decode_reply(*list, [](ipc::Fields& fields) { return ipc::read_list<ipc::Slice>(fields, "slices"); });
-  if (slices) seen.slices = std::move(*slices);
+  if (auto slices = list_slices(context)) seen.slices = std::move(*slices);
 }
 
 void see_software_gpu(MachineSeen& seen) {
@@ -137,6 +145,44 @@ void see_configuration(MachineSeen& seen) {
     if (!line.empty()) seen.configuration.push_back(line);
 }
 
+/// Bytes that the programs of the slice may hold on the device together.
+std::optional<std::int64_t> memory_limit(const ipc::Slice& slice, std::int64_t device) {
+  const auto on = std::ranges::find(slice.on_gpus, device, &ipc::SliceOnGpu::device);
+  if (on != slice.on_gpus.end()) return on->memory_max;
+  return slice.effective_memory_max ? slice.effective_memory_max : slice.memory_max;
+}
+
+/// Its slice, and what limits its memory.
+void see_limits(const Context& context, ProgramSeen& seen) {
+  const auto reply = ask(context, "GetStatus");
+  if (!reply) return;
+  const auto status = decode(ipc::from_json<ipc::Status>(*reply));
+  const auto slices = list_slices(context);
+  if (!slices || !status) return;
+  const auto own = std::ranges::find(*slices, seen.client->slice, &ipc::Slice::path);
+  if (own != slices->end()) seen.slice = *own;
+  seen.cgroup = cgroup_of(static_cast<std::int32_t>(seen.client->pid));
+  const DriverLimits driver;
+  for (const ipc::ClientUsage& usage : seen.client->usage) {
+    const auto device = std::ranges::find(status->devices, usage.device, &ipc::Device::index);
+    if (device == status->devices.end()) continue;
+    seen.memory.push_back({.device = usage.device,
+                           .slice = seen.slice ? memory_limit(*seen.slice, usage.device) : std::nullopt,
+                           .driver = driver.of(seen.cgroup, device->uuid, device->memory_bytes)});
+  }
+}
+
+/// What says that the library is mandatory for the process; "": nothing.
+std::string mandatory_for(const Context& context, std::int32_t pid) {
+  const auto reply = ask(context, "GetStatus");
+  const auto status = reply ? decode(ipc::from_json<ipc::Status>(*reply)) : Outcome<ipc::Status>(reply.error());
+  const auto owner = owner_of(pid);
+  if (!status || !status->mandatory || !owner) return {};
+  const std::string cgroup = cgroup_of(pid);
+  return sched::mandatory_for(*status->mandatory,
+                              {.caller = {.uid = owner->uid, .gids = owner->gids}, .cgroup = cgroup});
+}
+
 }  // namespace
 
 MachineSeen see_machine(const Context& context) {
@@ -162,7 +208,10 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   seen.uses_cuda = use.managed != 0 || use.unmanaged != 0;
   seen.has_library = use.unmanaged == 0 && use.managed != 0;
   seen.user = use.unmanaged != 0 ? use.unmanaged : use.managed;
-  if (use.unmanaged != 0) seen.obstacle = preload_obstacle("/proc/" + std::to_string(use.unmanaged) + "/exe");
+  if (use.unmanaged != 0) {
+    seen.obstacle = preload_obstacle("/proc/" + std::to_string(use.unmanaged) + "/exe");
+    seen.mandatory = mandatory_for(context, use.unmanaged);
+  }
   const auto reply = ask(context, "ListClients");
   if (!reply) {
     seen.no_daemon = reply.error().message;
@@ -180,6 +229,7 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   if (found == clients->end()) return seen;
   seen.client = *found;
   seen.user = found->pid;
+  see_limits(context, seen);
   return seen;
 }
 

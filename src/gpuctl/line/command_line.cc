@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  gpuctl create-slice ls --reserve 8       8 SMs of every GPU, always there for ls\n"
+    "  gpuctl create-slice ls --reserve 8       8 SMs of every GPU whenever ls wants them\n"
     "  gpuctl create-slice batch --max 100\n"
     "  gpuctl run --slice ls ./server           any CUDA program, unmodified\n"
     "  gpuctl set batch max=40                  takes effect in the middle of a running kernel\n"

@@ -55,6 +55,8 @@ TEST_F(CommandLine, JsonIsTheReply) {
 TEST_F(CommandLine, FreezeThawAndMove) {
   EXPECT_EQ(gpuctl({"freeze", "batch/"}).status, kExitOk);
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"frozen":"yes"}})");
+  EXPECT_EQ(gpuctl({"freeze", "batch", "--swap"}).status, kExitOk);
+  EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"frozen":"swapped"}})");
   EXPECT_EQ(gpuctl({"thaw", "/"}).out, "");
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"/","settings":{"frozen":"no"}})");
   daemon_.on("Move", {{"client", to_json(ipc::Client{42, 0, "./a", "ls", "running", {}})}, {"notes", {"in part"}}});
@@ -282,7 +284,15 @@ TEST_F(CommandLine, AdviseShowsBothMeasurementsAndWhatIsNotKnown) {
   EXPECT_EQ(gpuctl({"advise", "ls"}).out.find("not known"), std::string::npos);
   EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nserver   isolated "), std::string::npos);
   advice.measured.clear();
+  advice.room = {{0, 40, 92, 16ll << 30, 64ll << 30, 0.354}, {1, 0, 132, 0, 80ll << 30, {}}};
   daemon_.on("Advise", to_json(advice));
+  EXPECT_NE(gpuctl({"advise", "ls"})
+                .out.find("GPU 0: 92 SMs can be reserved for it, 40 are for slices beside it\n"
+                          "GPU 0: 64 GiB of memory can be kept for it, 16 GiB are for slices beside it\n"
+                          "GPU 0: isolated slices beside it used 35 % of its time lately\n"
+                          "GPU 1: 132 SMs can be reserved for it, 0 are for slices beside it\n"),
+            std::string::npos)
+      << gpuctl({"advise", "ls"}).out;
   EXPECT_NE(gpuctl({"advise", "ls"}).out.find("\nnot known yet: what its programs take beside others\n  "),
             std::string::npos);
   EXPECT_EQ(boost::json::parse(gpuctl({"advise", "ls", "--json"}).out).at("in_force"), "shared");

@@ -147,6 +147,7 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     case SettingKind::number:
       return put(whole_number(value, where, setting));
     case SettingKind::bytes:
+      if (lifts_limit(value)) return put(std::int64_t{0});
       return put(bytes(value, where));
     case SettingKind::choice:
       if (is_former_mode(setting, value)) return usage(where + ": " + std::string(kFormerReserveModeSays));

@@ -21,6 +21,7 @@ TYPED = {
     "gpuctl adv": {"advise"},
     "gpuctl us": {"usage"},
     "gpuctl create-slice x --pers": {"--persist"},
+    "gpuctl run --sc": {"--scope"},
     "gpuctl k8s ": {"resourceslice"},
 }
 HELP = subprocess.run([GPUCTL, "--help"], capture_output=True, text=True, check=True).stdout

@@ -3,6 +3,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/plural.h"
 #include "base/slice_settings.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
@@ -20,6 +21,22 @@ Table measured_table(const std::vector<ipc::MeasuredIsolation>& measured) {
     table.add_row({m.program.empty() ? "-" : printable(m.program), printable(m.isolation), format_count(m.bursts),
                    format_us(m.p99_us), format_count(std::llround(m.others_per_s)) + " launches/s"});
   return table;
+}
+
+/// Whether a job may come: what can still be promised to it on each device.
+std::vector<std::string> room_lines(const std::vector<ipc::Room>& rooms) {
+  std::vector<std::string> lines;
+  for (const ipc::Room& room : rooms) {
+    const std::string gpu = "GPU " + std::to_string(room.device) + ": ";
+    lines.push_back(gpu + plural(room.reserve_free, "SM") + " can be reserved for it, " +
+                    std::to_string(room.reserved) + " are for slices beside it");
+    lines.push_back(gpu + format_bytes(room.memory_free) + " of memory can be kept for it, " +
+                    format_bytes(room.memory_kept) + " are for slices beside it");
+    if (room.isolated_part.value_or(0) > 0)
+      lines.push_back(gpu + "isolated slices beside it used " + std::to_string(std::lround(100 * *room.isolated_part)) +
+                      " % of its time lately");
+  }
+  return lines;
 }
 
 /// What would have to be seen to know more.
@@ -71,6 +88,7 @@ Action declare_advise(Arguments& arguments) {
       for (const std::string& line : measured_table(advice->measured).lines()) context.out << line << '\n';
       context.out << '\n';
     }
+    for (const std::string& line : room_lines(advice->room)) context.out << line << '\n';
     for (const std::string& line : unknown_lines(*advice, printable(*path))) context.out << line << '\n';
     return kExitOk;
   };

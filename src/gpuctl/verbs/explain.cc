@@ -2,6 +2,7 @@
 #include <memory>
 #include <ostream>
 
+#include "gpuctl/doctor/gather.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/units.h"
@@ -23,6 +24,14 @@ Outcome<std::string> ruling_of(const Context& context, const ipc::Client& client
   return ruling_policy(*slices, client.slice);
 }
 
+/// With what there is to say of a program that has not the library: it is attached to nothing.
+Failure not_explained(const Context& context, std::int64_t pid, Failure failure) {
+  const ProgramSeen seen = see_program(context, pid);
+  if (seen.uses_cuda && !seen.has_library && !seen.client)
+    for (const Finding& finding : judge(seen)) failure.message += "; " + finding.what;
+  return failure;
+}
+
 }  // namespace
 
 Action declare_explain(Arguments& arguments) {
@@ -35,7 +44,7 @@ Action declare_explain(Arguments& arguments) {
       return usage("PID: '" + *text +
                    "' is not a process id; 'gpuctl top --once' shows those of the attached programs");
     const auto reply = ask(context, "Explain", {{"pid", *pid}});
-    if (!reply) return reply.error();
+    if (!reply) return not_explained(context, *pid, reply.error());
     struct Explained {
       ipc::Client client;
       ipc::Slice slice;
@@ -58,6 +67,8 @@ Action declare_explain(Arguments& arguments) {
     context.out << explained->client.pid << "  " << printable(explained->client.command) << "  in slice "
                 << printable(explained->client.slice) << '\n';
     if (const std::string bounds = bounds_text(explained->slice); !bounds.empty()) context.out << bounds << '\n';
+    if (is_frozen(explained->slice)) context.out << "frozen: it gets no SMs until it is thawed\n";
+    if (explained->client.swap_now) context.out << "swapping: " << printable(*explained->client.swap_now) << '\n';
     if (explained->slice.quota_now) context.out << "throttled: " << printable(*explained->slice.quota_now) << '\n';
     if (explained->slice.isolation_now)
       context.out << "isolation auto, now " << printable(*explained->slice.isolation_now) << '\n';

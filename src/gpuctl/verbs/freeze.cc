@@ -8,14 +8,16 @@
 namespace gpuctl::cli {
 namespace {
 
-Action declare_frozen(Arguments& arguments, std::string_view value) {
+/// Takes the slice's name, and gives it the value that `frozen()` says.
+template <class Frozen>
+Action declare_frozen(Arguments& arguments, Frozen frozen) {
   auto name = std::make_shared<std::string>();
   arguments.add("NAME", *name, "The slice; what is below it is meant too, and '/' is all").required();
 
-  return [name, value](Context& context) -> Outcome<int> {
+  return [name, frozen](Context& context) -> Outcome<int> {
     const Outcome<std::string> path = slice_path(*name);
     if (!path) return path.error();
-    const ipc::SliceSettings settings{.frozen = std::string(value)};
+    const ipc::SliceSettings settings{.frozen = std::string(frozen())};
     const auto reply = change(context, "SetSlice", {{"path", *path}, {"settings", ipc::to_json(settings)}});
     if (!reply) return reply.error();
     if (context.json) print_json(context, *reply);
@@ -26,11 +28,13 @@ Action declare_frozen(Arguments& arguments, std::string_view value) {
 }  // namespace
 
 Action declare_freeze(Arguments& arguments) {
-  return declare_frozen(arguments, kNoYes.back());
+  auto swap = std::make_shared<bool>(false);
+  arguments.add_flag("--swap", *swap, "Let their memory leave the GPU for the host, where the driver can, until then");
+  return declare_frozen(arguments, [swap] { return kFrozen[*swap ? 2 : 1]; });
 }
 
 Action declare_thaw(Arguments& arguments) {
-  return declare_frozen(arguments, kNoYes.front());
+  return declare_frozen(arguments, [] { return kFrozen[0]; });
 }
 
 }  // namespace gpuctl::cli

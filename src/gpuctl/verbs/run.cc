@@ -13,11 +13,13 @@
 
 #include "base/installed.h"
 #include "base/visible_devices.h"
+#include "gpuctl/doctor/child.h"
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/run/preload_obstacle.h"
 #include "gpuctl/run/run_watch.h"
+#include "gpuctl/run/scope.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/views/run_environment.h"
 #include "gpuctl/views/slice_rows.h"
@@ -139,6 +141,35 @@ void say_what_is_odd(const Context& context, const RunPlan& plan, const std::str
   if (obstacle.empty() && plan.ld_preload.empty()) watch_beside(plan.slice, plan.library);
 }
 
+/// The process is `words` from here on; returns if that cannot be.
+void become(std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+}
+
+/// Becomes the same in a scope of systemd; returns why not.
+Failure enter_scope(const Context& context, std::optional<std::string> slice, bool quiet) {
+  ScopePlan plan{.unit = scope_name(),
+                 .of_user = ::geteuid() != 0,
+                 .self = own_executable(),
+                 .socket = context.socket,
+                 .slice = std::move(slice),
+                 .quiet = quiet,
+                 .command = context.command};
+  if (std::string obstacle = scope_obstacle(plan.of_user, variable("XDG_RUNTIME_DIR")); !obstacle.empty())
+    return {kExitRunFailed, "run: there is no scope: " + printable(obstacle)};
+  std::vector<std::string> words = scope_command(plan);
+  if (has_variable(words)) {
+    const auto said = ask_child({words[0], "--version"});
+    plan.may_expand = said && may_expand(said->text);
+    words = scope_command(plan);
+  }
+  become(words);
+  return {kExitRunFailed, "run: there is no scope: cannot execute '" + words[0] + "': " + std::strerror(errno)};
+}
+
 Failure exec_failure(const std::string& program, int error) {
   std::error_code ignored;
   const bool directory = error == EACCES && std::filesystem::is_directory(program, ignored);
@@ -156,6 +187,8 @@ Action declare_run(Arguments& arguments) {
           .value("NAME");
   auto quiet = std::make_shared<bool>(false);
   arguments.add_flag("--quiet", *quiet, "Do not say which programs the slice does not limit, and that it has no SMs");
+  auto scope = std::make_shared<bool>(false);
+  arguments.add_flag("--scope", *scope, "Run it in a transient scope of its own, by which systemd can limit it");
   // For the help only: the program's command line is cut off before the options are parsed.
   auto program = std::make_shared<std::vector<std::string>>();
   arguments.add("PROGRAM", *program, "The program, looked up in PATH, and its arguments, passed on untouched");
@@ -163,10 +196,11 @@ Action declare_run(Arguments& arguments) {
       "Options of gpuctl end at the program or at '--'. The program keeps its arguments, environment, descriptors and\n"
       "process id; its exit status is that of gpuctl. 125: gpuctl itself failed, 126: not executable, 127: not found.");
 
-  return [name, slice, quiet, program](Context& context) -> Outcome<int> {
+  return [name, slice, quiet, scope, program](Context& context) -> Outcome<int> {
     const bool heard = !*quiet && ::fcntl(STDERR_FILENO, F_GETFD) >= 0;
     if (!slice.given()) *name = variable("GPUCTL_SLICE");
     if (context.command.empty()) return usage("run: no program given; write gpuctl run --slice NAME PROGRAM ARGUMENTS");
+    if (*scope) return enter_scope(context, slice.given() ? std::optional(*name) : std::nullopt, *quiet);
     const Outcome<std::string> path = name->empty() && !slice.given() ? Outcome<std::string>("") : slice_path(*name);
     if (!path) return path.error();
     const Outcome<Joined> joined = check_slice(context, *path);
@@ -190,10 +224,7 @@ Action declare_run(Arguments& arguments) {
     if (heard) say_what_is_odd(context, plan, joined->no_sms);
     for (const auto& [key, value] : run_environment(plan)) ::setenv(key.c_str(), value.c_str(), 1);
 
-    std::vector<char*> arguments;
-    for (std::string& argument : context.command) arguments.push_back(argument.data());
-    arguments.push_back(nullptr);
-    ::execvp(arguments[0], arguments.data());
+    become(context.command);
     return exec_failure(context.command[0], errno);
   };
 }

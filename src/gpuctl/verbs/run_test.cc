@@ -1,6 +1,8 @@
 // `gpuctl run` as the shell sees it: the real executable, a daemon of the test's own, real programs.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <regex>
 #include <sstream>
 
 #include "gpuctl/testing/fake_daemon.h"
@@ -54,7 +57,7 @@ class CmdRun : public testing::Test {
                                        "GPUCTL_SOFTGPU=" + (directory_ / "softgpu").string(),
                                        // A preloaded library comes before the runtime of a sanitizer, if there is one.
                                        "ASAN_OPTIONS=verify_asan_link_order=0"};
-    variables.insert(variables.end(), environment.begin(), environment.end());
+    variables.insert(variables.begin(), environment.begin(), environment.end());  // the first of a name counts
     const auto pointers = [](std::vector<std::string>& list) {
       std::vector<char*> result;
       for (std::string& item : list) result.push_back(item.data());
@@ -69,6 +72,7 @@ class CmdRun : public testing::Test {
       ::alarm(60);
       if (std::freopen(out.c_str(), "w", stdout) == nullptr || std::freopen(err.c_str(), "w", stderr) == nullptr)
         ::_exit(99);
+      before_exec_();
       ::close_range(3, ~0u, 0);  // descriptors that the test itself was started with
       ::execve(argv[0], argv.data(), envp.data());
       ::_exit(98);
@@ -88,6 +92,7 @@ class CmdRun : public testing::Test {
 
   FakeDaemon daemon_;
   fs::path directory_;
+  std::function<void()> before_exec_ = [] {};  ///< in the new process
   pid_t pid_ = -1;
 };
 
@@ -205,6 +210,109 @@ TEST_F(CmdRun, NothingRunsWithoutTheLibrary) {
   EXPECT_EQ(ran.err, "gpuctl: run: cannot read " + (directory_ / "libgpuslice.so").string() +
                          "; install it or set GPUCTL_LIBGPUSLICE\n");
   EXPECT_FALSE(fs::exists(directory_ / "ran"));
+}
+
+/// With a systemd-run of the test's own, which says what it is asked for, and a systemd that seems to run.
+class CmdRunScope : public CmdRun {
+ protected:
+  CmdRunScope() {
+    fs::create_directories(directory_ / "bin");
+    tool("252 (252.38-1~deb12u1)");
+    fs::create_directories(directory_ / "runtime/systemd");
+    std::ofstream(directory_ / "runtime/systemd/private") << "";
+    before_exec_ = [] { systemd_runs(true); };
+  }
+
+  void tool(const std::string& version) {
+    const fs::path path = directory_ / "bin/systemd-run";
+    std::ofstream(path) << "#!/bin/sh\n"
+                           "if [ \"$*\" = --version ]; then echo systemd '"
+                        << version
+                        << "'; exit; fi\n"
+                           "printf '[%s]' \"$@\" >"
+                        << (directory_ / "asked").string()
+                        << "\n"
+                           "while [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n";
+    fs::permissions(path, fs::perms::owner_all);
+  }
+
+  /// What root looks for is in a place that is the same for all: so in a file system of the process's own.
+  static void systemd_runs(bool runs) {
+    if (::geteuid() != 0) return;
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("run", "/run", "tmpfs", 0, nullptr) != 0)
+      ::_exit(kNotAllowed);
+    if (runs) fs::create_directories("/run/systemd/system");
+  }
+
+  Ran scoped(const std::vector<std::string>& arguments, const std::string& runtime = "runtime",
+             const std::string& path = "bin:/usr/bin:/bin") {
+    std::vector<std::string> words{"--scope"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return gpuctl(words, {"XDG_RUNTIME_DIR=" + (runtime.empty() ? "" : (directory_ / runtime).string()),
+                          "PATH=" + (directory_ / path).string()});
+  }
+  std::string asked() const {
+    return std::regex_replace(contents(directory_ / "asked"), std::regex("--unit=gpuctl-run-[0-9]+-[0-9a-f]{8}\\]"),
+                              "--unit=UNIT]");
+  }
+  std::string of_user() const { return ::geteuid() == 0 ? "" : "[--user]"; }
+  std::string itself() const {
+    return "[--unit=UNIT][--][" + fs::canonical(GPUCTL_EXECUTABLE).string() + "][--socket][" + daemon_.socket() +
+           "][run]";
+  }
+  static constexpr int kNotAllowed = 97;
+};
+
+#define SKIP_IF_NOT_ALLOWED(ran) \
+  if ((ran).exit_status() == kNotAllowed) GTEST_SKIP() << "no file system of its own for a process here"
+
+TEST_F(CmdRunScope, TheProgramIsWhatItIsWithoutAndTheToolIsAskedForAScope) {
+  const Ran ran = scoped({"--slice", "ls", "--quiet", "sh", "-c", "echo out; echo err >&2; exit 42", "a b"});
+  SKIP_IF_NOT_ALLOWED(ran);
+  EXPECT_EQ(asked(), "[--scope][--quiet][--collect][--no-ask-password]" + of_user() + itself() +
+                         "[--slice][ls][--quiet][--][sh][-c][echo out; echo err >&2; exit 42][a b]");
+  EXPECT_EQ(ran.exit_status(), 42);
+  EXPECT_EQ(ran.out, "out\n");
+  EXPECT_EQ(ran.err, "err\n");
+  EXPECT_NE(daemon_.asked("Attach").find(R"("slice":"ls")"), std::string::npos);
+  const Ran same = scoped({"sh", "-c", "kill -TERM $$"});
+  EXPECT_EQ(WTERMSIG(same.wait_status), SIGTERM) << "it is the same process";
+  EXPECT_NE(asked().find("[run][--][sh][-c]"), std::string::npos) << "the slice is found there";
+}
+
+TEST_F(CmdRunScope, TheOneLineAndFailuresStay) {
+  const Ran missing = scoped({"--slice", "ls", "no-such-program"});
+  SKIP_IF_NOT_ALLOWED(missing);
+  EXPECT_EQ(missing.exit_status(), 127);
+  EXPECT_EQ(missing.err, "gpuctl: run: cannot execute 'no-such-program': No such file or directory\n");
+  daemon_.on("GetSlice", {{"slice", to_json(ipc::Slice{.path = "ls", .max = 0})}, {"clients", boost::json::array()}});
+  EXPECT_EQ(scoped({"--slice", "ls", "true"}).err,
+            "gpuctl: run: slice 'ls' has no SMs (max=0): what it launches waits until it has some\n");
+}
+
+TEST_F(CmdRunScope, VariablesInArgumentsAreLeftAlone) {
+  const Ran ran = scoped({"--slice", "ls", "echo", "$HOME"});
+  SKIP_IF_NOT_ALLOWED(ran);
+  EXPECT_EQ(ran.out, "$HOME\n");
+  EXPECT_EQ(asked().find("--expand"), std::string::npos) << "the tool does not know that";
+  tool("255 (255.4)");
+  scoped({"--slice", "ls", "echo", "$HOME"});
+  EXPECT_NE(asked().find("[--expand-environment=no]"), std::string::npos);
+}
+
+TEST_F(CmdRunScope, WithoutSystemdOrItsToolThereIsOneLine) {
+  const Ran no_tool = scoped({"--slice", "ls", "true"}, "runtime", "none");
+  SKIP_IF_NOT_ALLOWED(no_tool);
+  EXPECT_EQ(no_tool.exit_status(), 125);
+  EXPECT_EQ(no_tool.err, "gpuctl: run: there is no scope: cannot execute 'systemd-run': No such file or directory\n");
+  before_exec_ = [] { systemd_runs(false); };
+  const Ran no_systemd = scoped({"--slice", "ls", "true"}, "");
+  EXPECT_EQ(no_systemd.exit_status(), 125);
+  EXPECT_EQ(no_systemd.err, ::geteuid() == 0 ? "gpuctl: run: there is no scope: systemd does not run here\n"
+                                             : "gpuctl: run: there is no scope: this user's systemd is not known: "
+                                               "XDG_RUNTIME_DIR is not set\n");
+  EXPECT_FALSE(fs::exists(directory_ / "asked"));
 }
 
 }  // namespace

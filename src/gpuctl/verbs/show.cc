@@ -47,6 +47,9 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("priority", std::to_string(s.priority));
   line("isolation", isolation_text(s));
   if (s.isolation_now) line("", printable(*s.isolation_now));
+  if (s.memory_min != 0 || s.memory_min_per_gpu != kSameOnEach)
+    line("memory min", amount(size_text(s.memory_min), "0", s.memory_min_per_gpu,
+                              format_bytes(s.memory_min) + " of each GPU, kept for it"));
   line("memory max", amount(s.memory_max ? size_text(*s.memory_max) : "none", "none", s.memory_max_per_gpu,
                             s.memory_max ? format_bytes(*s.memory_max) + " of each GPU" : "none"));
   if (s.memory_high || s.memory_high_per_gpu != kSameOnEach)
@@ -54,7 +57,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
                                s.memory_high ? format_bytes(*s.memory_high) + " of each GPU" : "none"));
   if (s.memory_waits + s.memory_refusals > 0)
     line("allocations", plural(s.memory_waits, "wait") + " by memory high, " + plural(s.memory_refusals, "refusal") +
-                            " by memory max");
+                            " by memory max or min");
   line("target", s.latency == "none" ? "none" : "99 of 100 bursts within " + printable(s.latency));
   if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
@@ -62,7 +65,9 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   if (s.join != kNobodyJoins) line("joined by", printable(join_names(s.join)));
   if (s.devices != kAllDevices) line("devices", printable(s.devices));
   if (is_frozen(s))
-    line("frozen", "yes: its programs get no SMs" + std::string(s.effective_frozen ? "" : " until it is thawed"));
+    line("frozen", printable(s.effective_frozen.value_or(s.frozen)) + ": its programs get no SMs" +
+                       (is_swapped(s) ? ", and their memory goes to the host" : "") +
+                       (s.effective_frozen ? "" : " until it is thawed"));
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
   for (const char* name = "by GPU"; const std::string& text : gpu_lines(s)) line(std::exchange(name, ""), text);
   line("granted", plural(s.granted, "SM") + " of " + std::to_string(s.demand) + " wanted");
@@ -75,6 +80,11 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   const std::vector<std::string> latency = latency_lines(s.latencies);
   line("latency", latency.empty() ? "none measured" : latency.front());
   for (std::size_t i = 1; i < latency.size(); ++i) line("", latency[i]);
+}
+
+/// "1.0 GiB", "1.0 GiB swapped"
+std::string memory_text(const ipc::ClientUsage& use) {
+  return use.swapped.value_or(0) > 0 ? format_bytes(*use.swapped) + " swapped" : format_bytes(use.memory);
 }
 
 Table client_table(const std::vector<ipc::Client>& clients) {
@@ -103,10 +113,10 @@ Table client_table(const std::vector<ipc::Client>& clients) {
                      "-", printable(c.command)});
     for (const ipc::ClientUsage& u : c.usage)
       table.add_row({pid, user_name(c.uid), std::to_string(u.device), printable(c.state), std::to_string(u.granted),
-                     std::to_string(u.holding), std::to_string(u.demand), format_bytes(u.memory),
-                     format_count(u.launches), latency_text(u.latency, &ipc::Latency::p50_us),
-                     latency_text(u.latency, &ipc::Latency::p99_us), latency_text(u.latency, &ipc::Latency::p999_us),
-                     format_count(u.evictions), u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
+                     std::to_string(u.holding), std::to_string(u.demand), memory_text(u), format_count(u.launches),
+                     latency_text(u.latency, &ipc::Latency::p50_us), latency_text(u.latency, &ipc::Latency::p99_us),
+                     latency_text(u.latency, &ipc::Latency::p999_us), format_count(u.evictions),
+                     u.evictions == 0 ? "-" : format_us(u.evict_us_mean),
                      u.evictions == 0 ? "-" : format_us(u.evict_us_max), printable(c.command)});
   }
   return table;

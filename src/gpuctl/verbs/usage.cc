@@ -39,6 +39,7 @@ std::vector<std::string> row_of(const std::string& slice, const std::string& use
           time_text(used.work_seconds),
           time_text(used.waited_seconds),
           used.memory_byte_seconds > 0 ? format_rate(used.memory_byte_seconds / kGiBHour) : "-",
+          used.joules > 0 ? format_rate(used.joules / 3600) : "-",
           count_text(used.launches),
           count_text(used.bursts),
           count_text(used.evictions)};
@@ -57,6 +58,7 @@ void print(std::ostream& out, const std::vector<ipc::UsageEntry>& entries, std::
                {"AT WORK", right},
                {"WAITED", right, 0, 2, true},
                {"GIB HOURS", right, 0, 1, true},
+               {"WATT HOURS", right, 0, 6, true},
                {"LAUNCHES", right, 0, 3},
                {"BURSTS", right, 0, 4},
                {"EVICTIONS", right, 0, 5, true}});
@@ -68,6 +70,7 @@ void print(std::ostream& out, const std::vector<ipc::UsageEntry>& entries, std::
     total.work_seconds += entry.work_seconds;
     total.waited_seconds += entry.waited_seconds;
     total.memory_byte_seconds += entry.memory_byte_seconds;
+    total.joules += entry.joules;
     total.launches += entry.launches;
     total.bursts += entry.bursts;
     total.evictions += entry.evictions;
@@ -104,6 +107,9 @@ Outcome<boost::json::object> parameters_of(const UsageOptions& options) {
   boost::json::object parameters;
   if (auto since = put_instant(parameters, "since", options.since); !since) return since.error();
   if (auto until = put_instant(parameters, "until", options.until); !until) return until.error();
+  if (!options.since.empty() && !options.until.empty() &&
+      parameters["since"].as_int64() > parameters["until"].as_int64())
+    return usage("--since " + options.since + " is after --until " + options.until);
   if (!options.slice.empty()) {
     const Outcome<std::string> path = slice_path(options.slice);
     if (!path) return path.error();

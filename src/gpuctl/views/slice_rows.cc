@@ -36,7 +36,11 @@ std::string in_force(const std::string& value) {
 }  // namespace
 
 bool is_frozen(const ipc::Slice& slice) {
-  return slice.effective_frozen.value_or(slice.frozen) == kNoYes.back();
+  return slice.effective_frozen.value_or(slice.frozen) != kFrozen.front();
+}
+
+bool is_swapped(const ipc::Slice& slice) {
+  return slice.effective_frozen.value_or(slice.frozen) == kFrozen.back();
 }
 
 std::vector<TreeRow> tree_rows(const std::vector<ipc::Slice>& slices) {
@@ -127,6 +131,7 @@ std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
                         : "GPU " + std::to_string(on.device) + ": reserve " + std::to_string(on.reserve) + ", max " +
                               (on.max ? std::to_string(*on.max) : "none") + ", memory max " +
                               (on.memory_max ? format_bytes(*on.memory_max) : "none") +
+                              (on.memory_min.value_or(0) != 0 ? ", memory min " + format_bytes(*on.memory_min) : "") +
                               (on.memory_high ? ", memory high " + format_bytes(*on.memory_high) : ""));
   return lines;
 }

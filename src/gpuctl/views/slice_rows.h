@@ -27,6 +27,8 @@ std::string owner_text(const ipc::Slice& slice);     ///< "root", "alice:ml"
 std::string isolation_text(const ipc::Slice& slice);
 /// The slice is frozen, or one above it.
 bool is_frozen(const ipc::Slice& slice);
+/// And the memory of its programs is to be on the host.
+bool is_swapped(const ipc::Slice& slice);
 
 /// "slices above bound it: priority -10 instead of 7, max 40 instead of none"; empty if they do not.
 std::string bounds_text(const ipc::Slice& slice);

@@ -13,6 +13,7 @@ struct Amounts {
   double work_s = 0;         ///< with work on the GPU: in bursts
   double waited_s = 0;       ///< of these, with fewer SMs than it could fill
   double memory_byte_s = 0;  ///< bytes held, times seconds
+  double joules = 0;         ///< energy (energy_shares.h)
   std::int64_t launches = 0;
   std::int64_t bursts = 0;
   std::int64_t evictions = 0;
@@ -22,6 +23,7 @@ struct Amounts {
     work_s += more.work_s;
     waited_s += more.waited_s;
     memory_byte_s += more.memory_byte_s;
+    joules += more.joules;
     launches += more.launches;
     bursts += more.bursts;
     evictions += more.evictions;

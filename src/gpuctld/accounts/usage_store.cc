@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS used (
   span INTEGER NOT NULL, start INTEGER NOT NULL, slice TEXT NOT NULL, uid INTEGER NOT NULL, gpu TEXT NOT NULL,
   sm_s REAL NOT NULL, work_s REAL NOT NULL, waited_s REAL NOT NULL, memory_byte_s REAL NOT NULL,
   launches INTEGER NOT NULL, bursts INTEGER NOT NULL, evictions INTEGER NOT NULL,
+  joules REAL NOT NULL DEFAULT 0,
   PRIMARY KEY (uid, slice, gpu, span, start)) WITHOUT ROWID;
 )";
 
@@ -32,10 +33,11 @@ constexpr const char* kOnConflict = R"(
 ON CONFLICT DO UPDATE SET sm_s = sm_s + excluded.sm_s, work_s = work_s + excluded.work_s,
   waited_s = waited_s + excluded.waited_s, memory_byte_s = memory_byte_s + excluded.memory_byte_s,
   launches = launches + excluded.launches, bursts = bursts + excluded.bursts,
-  evictions = evictions + excluded.evictions)";
+  evictions = evictions + excluded.evictions, joules = joules + excluded.joules)";
 
 constexpr const char* kSums =
-    "sum(sm_s), sum(work_s), sum(waited_s), sum(memory_byte_s), sum(launches), sum(bursts), sum(evictions)";
+    "sum(sm_s), sum(work_s), sum(waited_s), sum(memory_byte_s), sum(launches), sum(bursts), sum(evictions), "
+    "sum(joules)";
 
 /// Another program that reads the file, such as a backup, may hold it for so long.
 constexpr int kOthersMayHoldItMs = 1000;
@@ -120,6 +122,12 @@ StoreResult<UsageStore> UsageStore::open(const std::string& name, std::int64_t m
   if (opened != SQLITE_OK) return StoreError{.message = file + ": " + ::sqlite3_errstr(opened)};
   ::sqlite3_busy_timeout(database, kOthersMayHoldItMs);
   if (auto ready = store.run(kTable); !ready) return ready.error();
+  // A daemon that did not count energy made the file.
+  const auto counts = store.one("SELECT 1 FROM pragma_table_info('used') WHERE name = 'joules'", {});
+  if (!counts) return counts.error();
+  if (!*counts)
+    if (auto added = store.run("ALTER TABLE used ADD COLUMN joules REAL NOT NULL DEFAULT 0"); !added)
+      return added.error();
   const auto page = store.one("PRAGMA page_size", {});
   if (!page) return page.error();
   if (auto bounded =
@@ -144,7 +152,7 @@ StoreResult<void> UsageStore::add(const Accounts& accounts, std::int64_t time_s)
   return at_once([&]() -> StoreResult<void> {
     Statement insert(
         database_.get(),
-        std::string("INSERT INTO used VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)") + kOnConflict);
+        std::string("INSERT INTO used VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)") + kOnConflict);
     if (!insert) return problem();
     for (const auto& [key, used] : accounts) {
       insert.bind(1, span.seconds);
@@ -159,6 +167,7 @@ StoreResult<void> UsageStore::add(const Accounts& accounts, std::int64_t time_s)
       insert.bind(10, used.launches);
       insert.bind(11, used.bursts);
       insert.bind(12, used.evictions);
+      insert.bind(13, used.joules);
       if (insert.step() != SQLITE_DONE) return problem();
       insert.reset();
     }
@@ -195,6 +204,7 @@ StoreResult<Accounts> UsageStore::sums(const UsageQuestion& question, std::size_
         .work_s = select.number(4),
         .waited_s = select.number(5),
         .memory_byte_s = select.number(6),
+        .joules = select.number(10),
         .launches = select.integer(7),
         .bursts = select.integer(8),
         .evictions = select.integer(9)};

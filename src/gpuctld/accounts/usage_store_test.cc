@@ -1,6 +1,7 @@
 #include "gpuctld/accounts/usage_store.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -55,6 +56,25 @@ TEST_F(Store, AddsUpWhatLaterOnesAddAndLaterDaemonsTell) {
   struct stat its {};
   ASSERT_EQ(::stat(file_.c_str(), &its), 0);
   EXPECT_EQ(its.st_mode & 0777, 0600u);
+}
+
+TEST_F(Store, AFileWithoutEnergyIsReadOn) {
+  {
+    UsageStore store = open();
+    EXPECT_TRUE(store.add(used("a", 1.5), kNoon));
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(::sqlite3_open(file_.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(::sqlite3_exec(database, "ALTER TABLE used DROP COLUMN joules", nullptr, nullptr, nullptr), SQLITE_OK);
+  ::sqlite3_close(database);
+  UsageStore store = open();
+  EXPECT_TRUE(store.add({{{"a", 0, "GPU-0"}, {.sm_s = 2, .joules = 3.5}}}, kNoon + 10));
+  EXPECT_TRUE(store.tidy(kNoon + 8 * UsageStore::kDay));
+  const auto sums = store.sums({});
+  ASSERT_TRUE(sums);
+  EXPECT_EQ(sums->begin()->second.sm_s, 3.5);
+  EXPECT_EQ(sums->begin()->second.joules, 3.5);
+  EXPECT_EQ(sums->begin()->second.launches, 3);
 }
 
 TEST_F(Store, TellsWhatIsAskedFor) {

@@ -1,6 +1,6 @@
 // A budget over time: so many tokens come back each second, and no more than `burst` are saved. What something costs
-// may be known only afterwards, so a charge may leave a debt. Who is in debt waits until it is paid. Pure: time is an
-// argument.
+// may be known only afterwards, so a charge may leave a debt. Who is in debt waits until it is paid; what is done all
+// the same adds to it, but nobody waits longer than kMostOwed. Pure: time is an argument.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,9 @@
 #include <cstdint>
 
 namespace gpuctl::daemon {
+
+/// Not all can be made to wait: who connects is charged whether it owes something or not.
+inline constexpr std::chrono::seconds kMostOwed{5};
 
 class TokenBucket {
  public:
@@ -17,7 +20,10 @@ class TokenBucket {
 
   explicit TokenBucket(Rate rate) : rate_(rate), tokens_(rate.burst) {}
 
-  void charge(double tokens, std::uint64_t now_ns) { tokens_ = at(now_ns) - tokens, since_ns_ = now_ns; }
+  void charge(double tokens, std::uint64_t now_ns) {
+    tokens_ = std::max(at(now_ns) - tokens, -rate_.per_second * static_cast<double>(kMostOwed.count()));
+    since_ns_ = now_ns;
+  }
 
   /// How long until the debt is paid; 0: there is none.
   std::chrono::nanoseconds wait(std::uint64_t now_ns) const {

@@ -12,9 +12,8 @@ bool UserBudgets::connect(std::uint32_t uid, std::uint64_t now_ns) {
   if (exempt(uid)) return true;
   if (all_.connects.burst > 0) together_.connects.charge(1, now_ns);
   Account& account = of(uid);
-  const auto owed = account.calls.wait(now_ns);
-  if (owed.count() == 0) together_.calls.charge(1, now_ns);
-  if (owed < kMostOwedForConnecting) account.calls.charge(1, now_ns);
+  if (account.calls.wait(now_ns).count() == 0) together_.calls.charge(1, now_ns);
+  account.calls.charge(1, now_ns);
   if (account.connections >= user_.connections || together_.connections >= all_.connections) return false;
   ++account.connections;
   ++together_.connections;

@@ -90,6 +90,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
   if (lease_.look(ipc::load(stub_->beat), now_ns))
     for (Slot& slot : slots_) slot.obeyed_ns = now_ns;
   const bool silent = this->silent();
+  swap_ = ipc::swap_of(ipc::load(stub_->swap));
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (slot.device < 0) continue;
@@ -117,6 +118,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
       slot.outstanding = std::max(slot.outstanding, std::uint32_t{wanted != 0});  // it may be using what it had
       wanted = 0;
     }
+    if (swap_.memory != ipc::MemoryIs::on_gpu) wanted = 0;  // its calls wait
     changed |= wanted != slot.demand;
     slot.demand = wanted;
     const std::uint64_t launches = ipc::load(usage.launches);
@@ -259,6 +261,7 @@ std::string_view Client::in_force() const {
 
 std::uint64_t Client::memory(std::size_t index, std::uint64_t size) const {
   const Slot& slot = slots_[index];
+  if (is_swapped()) return 0;
   return std::min(std::max({slot.promised, slot.inherited_memory, ipc::load(stub_->usage[index].memory)}), size);
 }
 
@@ -334,6 +337,7 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.evict_us_max = microseconds(ipc::load(shared.evict_ns_max));
   result.busy_us = bounded(ipc::load(shared.busy_ns) / 1000);
   result.memory = bounded(ipc::load(shared.memory));
+  if (const std::uint64_t swapped = this->swapped(index); swapped > 0) result.swapped = std::exchange(result.memory, 0);
   const ipc::TimeSlice time_slice = this->time_slice(index);
   result.in_force = name_of(slot.terms.in_force);
   result.mode = ipc::name_of(slot.terms.mode);
@@ -370,6 +374,7 @@ ipc::Client Client::describe(std::string_view job) const {
   result.command = identity_.command;
   result.slice = slice_;
   result.isolated = isolated;
+  result.swap_now = swap_now();
   bool disobeying = false, waiting = false, faulted = false;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
@@ -380,13 +385,14 @@ ipc::Client Client::describe(std::string_view job) const {
     waiting |=
         slot.demand != 0 && slot.decided == 0 && slot.terms.common_sms == 0 && slot.terms.in_force != InForce::nothing;
   }
-  result.state = silent()       ? "silent"
-                 : disobeying   ? "disobeying"
-                 : faulted      ? "faulted"
-                 : !job.empty() ? std::string(job)
-                 : waiting      ? "waiting"
-                 : busy()       ? "running"
-                                : "idle";
+  result.state = silent()                                ? "silent"
+                 : disobeying                            ? "disobeying"
+                 : faulted                               ? "faulted"
+                 : swap_.memory != ipc::MemoryIs::on_gpu ? "swapped"
+                 : !job.empty()                          ? std::string(job)
+                 : waiting                               ? "waiting"
+                 : busy()                                ? "running"
+                                                         : "idle";
   return result;
 }
 

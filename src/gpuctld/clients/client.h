@@ -17,6 +17,7 @@
 #include "gpuctld/clients/lease.h"
 #include "gpuctld/protocol/process.h"
 #include "ipc/stub_map.h"
+#include "ipc/swap.h"
 #include "ipc/types.h"
 #include "ipc/unique_fd.h"
 
@@ -112,6 +113,24 @@ class Client {
   void take_records(std::vector<ipc::Record>& records);
   bool has_records() const { return ipc::load(stub_->records_written) != records_read_; }
 
+  /// Whether its memory is to be on the host (ipc/swap.h). Writes the page.
+  void want_swapped(bool wanted);
+  bool wanted_swapped() const { return swap_wanted_; }
+  /// What it says of that, as last read.
+  const ipc::Swap& swap() const { return swap_; }
+  /// Its memory is on the host, and not promised to it.
+  bool is_swapped() const { return swap_wanted_ && swap_.memory == ipc::MemoryIs::on_host; }
+  /// Bytes of its memory on the device that are on the host; 0 where none is.
+  std::uint64_t swapped(std::size_t slot) const;
+  /// Where its memory is while it is not simply on the GPU, for people.
+  std::optional<std::string> swap_now() const;
+  struct SwapNews {
+    const char* event;
+    std::string text;
+  };
+  /// What changed since the last call.
+  std::optional<SwapNews> swap_news();
+
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
 
@@ -171,6 +190,7 @@ class Client {
   bool keeps_mps = false;  ///< its user has said where it is to look for MPS, and it was not led to another one
   /// No program is attached: this stands in for one that an earlier daemon granted SMs to.
   bool stands_in = false;
+  bool waits_for_room = false;       ///< its memory is to come back, and others hold too much
   std::uint32_t node = 0;            ///< index of the slice in the current SliceTree::nodes()
   std::uint64_t names_told_ns = 0;   ///< when its kernels were last looked through for names
   std::optional<std::int32_t> hint;  ///< priority that the program asked for, within what the slice allows
@@ -186,6 +206,9 @@ class Client {
   std::vector<ClientLatency> latencies_;  ///< by slot
   std::uint64_t latencies_ns_ = 0;        ///< when they were last read
   bool opened_ = false;                   ///< open_grants()
+  bool swap_wanted_ = false;              ///< the daemon's own copy, because the client can write to the page
+  ipc::Swap swap_, told_swap_;
+  bool told_waits_ = false;
   const DaemonOptions* options_ = &kDefaultOptions;
   Lease lease_;
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy

@@ -22,10 +22,11 @@ bool is_raised(const std::vector<sched::GpuSize>& gpus, const sched::Slice& was,
 std::vector<std::string> kept_to_earlier_max(const sched::SliceTree& before, const sched::SliceTree& after,
                                              const std::list<Client>& clients) {
   std::vector<std::string> lines;
-  const std::vector<sched::Effective> effective = after.effective();
+  std::vector<sched::Effective> effective;
   for (const auto& [path, slice] : after.slices()) {
     const sched::Slice* was = before.find(path);
-    if (was == nullptr || !is_raised(after.gpus(), *was, slice)) continue;
+    if (was == nullptr || *was == slice || !is_raised(after.gpus(), *was, slice)) continue;
+    if (effective.empty()) effective = after.effective();
     const auto left_out = [&, &below = path](const Client& client) {  // clang 14 captures no structured binding itself
       if (client.stands_in || !sched::in_or_below(client.slice(), below)) return false;
       const auto own = std::distance(after.slices().begin(), after.slices().find(client.slice()));

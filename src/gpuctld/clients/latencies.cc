@@ -73,7 +73,7 @@ void SliceLatencies::add(std::string_view slice, int device, const ClientLatency
   sched::for_each_up(slice, [&](std::string_view path) {
     Sum& sum = by_slice_[std::string(path)];
     (more.counted == Counted::requests ? sum.requests : sum.bursts) = true;
-    sum.devices[device].add(instant(now_ns), more.histogram);
+    sum.window.add(instant(now_ns), more.histogram);
     if (more.warm) sum.warm[device] += more.histogram;
   });
 }
@@ -85,26 +85,14 @@ const sched::LatencyHistogram* SliceLatencies::warm(std::string_view slice, int 
   return warm == sum->second.warm.end() ? nullptr : &warm->second;
 }
 
-const sched::LatencyWindow* SliceLatencies::of(std::string_view slice, int device) const {
-  const auto sum = by_slice_.find(slice);
-  if (sum == by_slice_.end()) return nullptr;
-  const auto window = sum->second.devices.find(device);
-  return window == sum->second.devices.end() ? nullptr : &window->second;
-}
-
 std::vector<ipc::Latency> SliceLatencies::describe(std::string_view slice, std::uint64_t now_ns) const {
   std::vector<ipc::Latency> result;
   const auto found = by_slice_.find(slice);
   if (found == by_slice_.end()) return result;
   const Sum& sum = found->second;
   const char* of = !sum.requests ? "bursts" : !sum.bursts ? "requests" : "bursts and requests";
-  sched::LatencyHistogram lately, total;
-  for (const auto& [device, window] : sum.devices) {
-    lately += window.lately(instant(now_ns));
-    total += window.total();
-  }
-  put(result, of, kWindowSeconds, lately);
-  put(result, of, 0, total);
+  put(result, of, kWindowSeconds, sum.window.lately(instant(now_ns)));
+  put(result, of, 0, sum.window.total());
   return result;
 }
 

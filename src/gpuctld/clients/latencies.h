@@ -57,8 +57,6 @@ class SliceLatencies {
  public:
   /// A program in `slice` counted more on the daemon's device.
   void add(std::string_view slice, int device, const ClientLatency::More& more, std::uint64_t now_ns);
-  /// Null: nothing was counted in or below the slice on that device.
-  const sched::LatencyWindow* of(std::string_view slice, int device) const;
   /// All so far, but those of programs that had not warmed up; null: none on that device.
   const sched::LatencyHistogram* warm(std::string_view slice, int device) const;
   /// Of all devices together: in the window that ends now, and all. Empty: nothing was counted.
@@ -69,7 +67,7 @@ class SliceLatencies {
  private:
   struct Sum {
     bool bursts = false, requests = false;  ///< what was added
-    std::map<int, sched::LatencyWindow> devices;
+    sched::LatencyWindow window;            ///< of all devices
     std::map<int, sched::LatencyHistogram> warm;
   };
   std::map<std::string, Sum, std::less<>> by_slice_;

@@ -8,6 +8,7 @@
 #include <toml++/toml.h>
 
 #include "base/former_mode.h"
+#include "base/join_text.h"
 #include "base/regular_file.h"
 #include "gpuctld/config/daemon_keys.h"
 #include "gpuctld/config/former_keys.h"
@@ -83,6 +84,9 @@ class Reader : public slicefile::SliceTables {
   }
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, bool& value) {
     boolean(field, node, value);
+  }
+  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, std::string& value) {
+    if (auto list = join(field, node, true)) value = *list == kNobodyJoins ? "" : std::move(*list);
   }
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, OnDisobey& value) {
     one_of(field, node, value, std::array{std::pair("report", OnDisobey::report), std::pair("stop", OnDisobey::stop)});

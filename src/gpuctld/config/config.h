@@ -31,6 +31,8 @@ struct DaemonOptions {
   bool always_preemptible = false;
   bool time_slices = true;  ///< the daemon sets how long turns on the GPU last (time_slices.h)
   MpsChoice mps = MpsChoice::unset;
+  /// For whom the library is mandatory: a list for sched::mandatory_for; "": for nobody.
+  std::string mandatory;
   bool software_gpu = false;                  ///< manage the software GPU instead of NVIDIA GPUs
   std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
   std::optional<std::uint32_t> socket_group;  ///< gid; absent: the group with which it is created
@@ -47,7 +49,7 @@ struct DaemonOptions {
 
   bool operator==(const DaemonOptions&) const = default;
 };
-inline constexpr DaemonOptions kDefaultOptions;
+inline const DaemonOptions kDefaultOptions{};
 
 /// One [[device]]. Exactly one of uuid and index is set.
 struct DeviceSelector {

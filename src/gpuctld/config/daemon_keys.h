@@ -1,8 +1,9 @@
 // The keys of sections [daemon] and [lab] of gpuctl.toml: one row each. Those of [daemon] are in the order of the
-// manual page, and at most nine.
+// manual page, and at most ten.
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -18,7 +19,7 @@ struct DaemonKey {
   std::string_view name;
   /// The member that it sets. The default is that of DaemonOptions.
   std::variant<Member<std::chrono::microseconds>, Member<std::chrono::milliseconds>, Member<OnDisobey>,
-               Member<MpsChoice>, Member<bool>, Member<std::optional<std::uint32_t>>>
+               Member<MpsChoice>, Member<bool>, Member<std::string>, Member<std::optional<std::uint32_t>>>
       member;
   std::int64_t greatest = 0;  ///< of a duration, in its unit
   std::int64_t least = 1;     ///< the same
@@ -29,6 +30,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"evict_deadline_ms", &DaemonOptions::evict_deadline, 60'000},
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
+    DaemonKey{"mandatory", &DaemonOptions::mandatory},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{"mps", &DaemonOptions::mps},

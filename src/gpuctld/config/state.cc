@@ -7,7 +7,6 @@
 
 #include "base/one_line.h"
 #include "base/sm_range.h"
-#include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
 
@@ -121,13 +120,6 @@ Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
   }
   configured = std::move(said);
   return {};
-}
-
-State current_state(const sched::SliceTree& tree, const std::map<std::string, std::string>& configured) {
-  State state;
-  for (const auto& [path, slice] : tree.slices()) state.slices.emplace_back(path, to_settings(slice));
-  state.configured = configured;
-  return state;
 }
 
 }  // namespace gpuctl::daemon

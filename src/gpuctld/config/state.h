@@ -24,6 +24,4 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
 Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
                           std::map<std::string, std::string>& configured, sched::SliceTree& tree);
 
-State current_state(const sched::SliceTree& tree, const std::map<std::string, std::string>& configured);
-
 }  // namespace gpuctl::daemon

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <cstring>
@@ -34,38 +35,67 @@ class StateReader {
  public:
   explicit StateReader(LoadedState& loaded) : loaded_(loaded) {}
 
-  void read(const json::object& root) {
+  /// `changes`: the lines behind the object.
+  void read(const json::object& root, std::string_view changes) {
     ipc::Fields fields(root);
     if (fields.integer("version") != kStateVersion && fields.ok()) fields.complain("version", "is not 1");
     if (!fields.ok()) return leave_out(fields, "");
-    each(root, "slices", [this](json::object object, const std::string& place) { slice(std::move(object), place); });
-    each(root, "configured", [this](const json::object& object, const std::string& place) {
+    slices(root, "");
+    each(root, "", "configured", [this](const json::object& object, const std::string& place) {
       ipc::Fields entry(object);
       std::string path = entry.text("path"), settings = entry.text("settings");
       if (!entry.ok()) return leave_out(entry, place);
       loaded_.state.configured[std::move(path)] = as_said_now(std::move(settings));
     });
+    read(changes);
   }
 
   void leave_out(const std::string& what) { loaded_.left_out.push_back(one_line(what, '?') + "; left out"); }
 
  private:
+  void read(std::string_view changes) {
+    for (changes_ = 1;; ++changes_) {
+      changes.remove_prefix(std::min(changes.find_first_not_of(" \t\r\n"), changes.size()));
+      if (changes.empty()) return;
+      const std::string_view line = changes.substr(0, changes.find('\n'));
+      const std::string_view text = line.substr(line.find(' ') + 1);
+      boost::system::error_code broken;
+      const json::value value = json::parse(text, broken);
+      const std::string where = "change " + std::to_string(changes_);
+      if (!changes.starts_with(state_record(text)) || broken || !value.is_object())
+        return leave_out(where + " and what follows, because it is not whole");
+      each(value.get_object(), where + ": ", "gone", [this](const json::object& object, const std::string& place) {
+        ipc::Fields gone(object);
+        const std::string path = gone.text("path");
+        if (!gone.ok()) return leave_out(gone, place);
+        std::erase_if(loaded_.state.slices, [&](const auto& slice) { return slice.first == path; });
+      });
+      slices(value.get_object(), where + ": ");
+      changes.remove_prefix(line.size());
+    }
+  }
+
   void leave_out(const ipc::Fields& fields, const std::string& place) {
     leave_out(place + fields.field() + ' ' + fields.reason());
   }
 
   template <class Visit>
-  void each(const json::object& root, const char* name, Visit visit) {
+  void each(const json::object& root, const std::string& where, const char* name, Visit visit) {
     const json::value* list = root.if_contains(name);
-    if (list == nullptr || !list->is_array()) return leave_out(std::string(name) + " must be an array");
+    if (list == nullptr || !list->is_array()) return leave_out(where + name + " must be an array");
     std::size_t i = 0;
     for (const json::value& item : list->get_array()) {
-      const std::string place = name + ("[" + std::to_string(i++) + "]");
+      const std::string place = where + name + "[" + std::to_string(i++) + "]";
       if (item.is_object())
         visit(item.get_object(), place + '.');
       else
         leave_out(place + " must be an object");
     }
+  }
+
+  void slices(const json::object& root, const std::string& where) {
+    each(root, where, "slices",
+         [this](json::object object, const std::string& place) { slice(std::move(object), place); });
   }
 
   void slice(json::object object, const std::string& place) {
@@ -81,7 +111,13 @@ class StateReader {
     if (replace_former_mode(read))
       loaded_.notes.push_back(one_line("slice " + path, '?') +
                               ": reserve_mode: " + std::string(kFormerReserveModeSays));
-    loaded_.state.slices.emplace_back(std::move(path), std::move(read));
+    auto& all = loaded_.state.slices;
+    const auto is_it = [&](const auto& known) { return known.first == path; };
+    const auto known = changes_ == 0 ? all.end() : std::ranges::find_if(all, is_it);
+    if (known != all.end())
+      known->second = std::move(read);
+    else
+      all.emplace_back(std::move(path), std::move(read));
   }
 
   /// What the configuration said, as it is read today. So the slice is not set anew.
@@ -109,6 +145,7 @@ class StateReader {
   }
 
   LoadedState& loaded_;
+  std::size_t changes_ = 0;  ///< seen so far
 };
 
 /// A file whose room is kept has a multiple of this.
@@ -128,12 +165,14 @@ ipc::UniqueFd open_kept(const std::string& path) {
 LoadedState understand_state(std::string text) {
   LoadedState loaded;
   StateReader reader(loaded);
+  json::parser parser;
   boost::system::error_code broken;
-  const json::value value = json::parse(text, broken);
-  if (broken || !value.is_object())
-    reader.leave_out("all of it, because it is not a JSON object");
+  const std::size_t length = parser.write_some(text, broken);
+  const json::value value = broken ? json::value() : parser.release();
+  if (value.is_object())
+    reader.read(value.get_object(), std::string_view(text).substr(length));
   else
-    reader.read(value.get_object());
+    reader.leave_out("all of it, because it is not a JSON object");
   loaded.text = std::move(text);
   return loaded;
 }
@@ -144,14 +183,10 @@ Result<LoadedState> load_state(const std::string& file) {
   return *text ? understand_state(std::move(**text)) : LoadedState{};
 }
 
-Result<void> save_state(const std::string& file, const State& state) {
-  json::array slices, configured;
-  for (const auto& [path, settings] : state.slices)
-    slices.push_back(json::object{{"path", path}, {"settings", ipc::to_json(settings)}});
-  for (const auto& [path, settings] : state.configured)
-    configured.push_back(json::object{{"path", path}, {"settings", settings}});
-  return replace_file(
-      file, ipc::to_text({{"version", kStateVersion}, {"slices", slices}, {"configured", configured}}) + "\n");
+std::string state_record(std::string_view change) {
+  std::uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : change) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return std::to_string(sum) + ' ' + std::string(change) + '\n';
 }
 
 Result<std::string> keep_aside(const std::string& file, const std::string& text) {

@@ -1,4 +1,7 @@
 // What survives the daemon: the slices, in STATE/state.json. Clients reattach by themselves.
+//
+// The file is a JSON object in its first line, and then lines that each change it (state_writer.h). Each of these has a
+// sum: one that is not whole, as after a power failure, does not count, nor does what follows it.
 #pragma once
 
 #include <map>
@@ -34,10 +37,8 @@ Result<LoadedState> load_state(const std::string& file);
 /// The same from the text of a file.
 LoadedState understand_state(std::string text);
 
-/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete, also after the
-/// daemon is killed. Does not wait for the disk, because the file is for the next daemon, not for the next boot: after
-/// a power failure a file on a disk may be empty.
-Result<void> save_state(const std::string& file, const State& state);
+/// A line that changes what stands before it: an object in JSON with `gone`, paths, and `slices`.
+std::string state_record(std::string_view change);
 
 /// Copies a damaged `file` that is to be written anew to the first of FILE.bad, FILE.bad.1, ... that is free or has
 /// this text already; returns which.
@@ -49,7 +50,9 @@ enum class Room {
   kept,  ///< it is FILE.new, for the next time: then a full disk does not keep a text of about this length from it
 };
 
-/// The same for any text.
+/// Replaces the file in one step, mode 0600: a reader finds the old file or the new one, complete, also after the
+/// daemon is killed. Does not wait for the disk, because the file is for the next daemon, not for the next boot: after
+/// a power failure a file on a disk may be empty.
 Result<void> replace_file(const std::string& file, const std::string& text, Room room = Room::given_back);
 
 }  // namespace gpuctl::daemon

@@ -121,7 +121,8 @@ void Ending::cancel() {
 }
 
 std::string Ending::who() const {
-  return "process " + std::to_string(result_.pid) + " (" + result_.command + ", slice " + result_.slice + ")";
+  const std::string in = result_.slice.empty() ? "" : ", slice " + result_.slice;
+  return "process " + std::to_string(result_.pid) + " (" + result_.command + in + ")";
 }
 
 void Ending::step() {

@@ -32,7 +32,7 @@ class Ends {
 
   struct Program {
     ClientIdentity identity;
-    std::string slice;
+    std::string slice;           ///< "": it is in none
     ipc::UniqueFd pidfd;         ///< empty: its end cannot be seen, so nothing is sent to it
     std::string pipe_directory;  ///< of the MPS that it may be in; "": of none
   };

@@ -88,7 +88,8 @@ std::vector<std::uint32_t> time_slices(std::span<const sched::NodeInput> nodes, 
     const Turn& turn = turns[index];
     const double part = turn.share / most[turn.second];
     const auto shared = [part](std::uint32_t us) {
-      return std::max(static_cast<std::uint32_t>(us * part), kLeastSharedUs);
+      const auto lost = std::min(us, kLostOfTurnUs);
+      return lost + static_cast<std::uint32_t>((us - lost) * part);
     };
     if (turn.second)
       slices.push_back(seconds == 1 ? longest_second : shared(longest_second));

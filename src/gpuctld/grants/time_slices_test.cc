@@ -12,6 +12,11 @@ using Slices = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kOwn = ipc::kDriversTimeSlice;
 
+/// A time slice of which the part of `us` that is not lost is left.
+constexpr std::uint32_t part_of(std::uint32_t us, std::uint32_t one_of) {
+  return kLostOfTurnUs + (us - kLostOfTurnUs) / one_of;
+}
+
 /// The root, and slices below it.
 std::vector<sched::NodeInput> below_root(std::vector<sched::NodeInput> slices) {
   std::vector<sched::NodeInput> nodes{{.parent = -1, .reserve = CapSM{132}}};
@@ -57,17 +62,17 @@ TEST(TimeSlices, AChildOfASliceWithAReserveHasItsPrecedence) {
 TEST(TimeSlices, SeveralThatComeSecondTakeTurnsByWeight) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 200}, {.weight = 100}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, 0}}),
-            (Slices{kOwn, kSecondUs, kSecondUs / 2}));
+            (Slices{kOwn, kSecondUs, part_of(kSecondUs, 2)}));
   // Their order among themselves does not matter.
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 1}, {2, 0}, {3, -5}}),
-            (Slices{kOwn, kSecondUs, kSecondUs / 2}));
+            (Slices{kOwn, kSecondUs, part_of(kSecondUs, 2)}));
 }
 
 TEST(TimeSlices, BesideOneThatLaunchesOftenTheyAreLonger) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 50}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}}), (Slices{kOwn, kSparingUs}));
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}, {3, 0}}),
-            (Slices{kOwn, kSparingUs, kSparingUs / 2}));
+            (Slices{kOwn, kSparingUs, part_of(kSparingUs, 2)}));
   // How often the one launches that comes second does not matter, nor is anything to be spared among equals.
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, {2, 0, true}}), (Slices{kOwn, kGivingWayUs}));
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0, true}, {2, 0, true}}), (Slices{kOwn, kOwn}));
@@ -100,7 +105,7 @@ TEST(TimeSlices, AllClientsOfAnMpsServerCountAsOneTurn) {
       << "nobody takes turns with it";
   // It has the shares of its clients together: two thirds.
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, shared(2, 0), shared(3, 0)}),
-            (Slices{kUsualTimeSliceUs / 2, kOwn, kOwn}));
+            (Slices{part_of(kUsualTimeSliceUs, 2), kOwn, kOwn}));
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, shared(2, 0), {3, 0}}),
             (Slices{kOwn, kSecondUs, kSecondUs}));
 }
@@ -108,7 +113,8 @@ TEST(TimeSlices, AllClientsOfAnMpsServerCountAsOneTurn) {
 TEST(TimeSlices, OfThoseThatComeSecondMayBeSetByHand) {
   const auto nodes = below_root({{.weight = 100}, {.weight = 100}, {.weight = 50}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10, true}, {2, 0}}, 300), (Slices{kOwn, 300}));
-  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, {2, 0}, {3, 0}}, 300), (Slices{kOwn, 300, 150}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 10}, {2, 0}, {3, 0}}, 300),
+            (Slices{kOwn, 300, part_of(300, 2)}));
 }
 
 TEST(TimeSlices, WhatIsOftenDoesNotChangeToAndFro) {
@@ -122,10 +128,13 @@ TEST(TimeSlices, WhatIsOftenDoesNotChangeToAndFro) {
 TEST(TimeSlices, EqualsShareTheTimeByWeight) {
   const auto nodes = below_root({{.weight = 300}, {.weight = 100}, {.weight = 1}});
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}, {3, 0}}),
-            (Slices{kOwn, kUsualTimeSliceUs / 3, kLeastSharedUs}));
+            (Slices{kOwn, part_of(kUsualTimeSliceUs, 3), part_of(kUsualTimeSliceUs, 300)}));
+  EXPECT_EQ((kUsualTimeSliceUs - kLostOfTurnUs) / (part_of(kUsualTimeSliceUs, 3) - kLostOfTurnUs), 3u)
+      << "what is left after the switch is in proportion";
   // The programs of a slice share its weight.
+  const std::uint32_t half = part_of(kUsualTimeSliceUs, 2);
   EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {2, 0}}),
-            (Slices{1024, 1024, 1024, 1024, 1024, 1024, kOwn}));
+            (Slices{half, half, half, half, half, half, kOwn}));
 }
 
 TEST(TimeSlices, ASubtreeSharesItsWeight) {
@@ -135,9 +144,9 @@ TEST(TimeSlices, ASubtreeSharesItsWeight) {
                                       {.parent = 1, .weight = 100},
                                       {.parent = 0, .weight = 100}};
   // 3/8 and 1/8 of the GPU below node 1, 1/2 for node 4.
-  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{2, 0}, {3, 0}, {4, 0}}), (Slices{1536, 512, kOwn}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{2, 0}, {3, 0}, {4, 0}}), (Slices{1551, 557, kOwn}));
   // Programs directly in node 1 count as one child of the usual weight; nodes without programs do not count.
-  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}}), (Slices{682, kOwn}));
+  EXPECT_EQ(time_slices(nodes, std::vector<TimeShare>{{1, 0}, {2, 0}}), (Slices{722, kOwn}));
 }
 
 Gpu hardware(int index = 0) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct Gpu {
   std::uint32_t sms = 0;
   std::uint64_t memory_bytes = 0;
   bool exclusive = false;  ///< in compute mode EXCLUSIVE_PROCESS: one process, or one MPS, may use it
+  std::optional<std::uint64_t> millijoules =
+      {};  ///< used when it was asked, since the driver was loaded; none: unknown
 
   std::string_view kind() const { return software ? "software" : "cuda"; }  ///< as clients of the protocol read it
   /// Programs run side by side, and can share a fault, only under MPS.

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/read_write.h"
+#include "gpuctld/host/energy.h"
 #include "gpuctld/protocol/when_ended.h"
 #include "ipc/fields.h"
 #include "ipc/message.h"
@@ -72,7 +73,7 @@ struct Driver {
 };
 
 /// Runs in the child. Returns the answer as JSON.
-json::object ask(const std::string& library) {
+json::object ask(const std::string& library, const std::string& nvml_library) {
   Driver driver(library);
   auto* const init = driver.find<decltype(cuInit)>("cuInit");
   auto* const count_of = driver.find<decltype(cuDeviceGetCount)>("cuDeviceGetCount");
@@ -83,6 +84,7 @@ json::object ask(const std::string& library) {
   auto* const attribute_of = driver.find<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
   if (!driver.problem.empty()) return {{"error", driver.problem}};
 
+  const Nvml nvml(nvml_library);
   int count = 0;
   CUresult result = init(0);
   if (result == CUDA_ERROR_NO_DEVICE) return {{"devices", json::array()}};
@@ -105,6 +107,8 @@ json::object ask(const std::string& library) {
                                    {"sms", sms},
                                    {"exclusive", compute_mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS},
                                    {"memory", static_cast<std::int64_t>(memory)}});
+    if (const auto used = nvml.millijoules(uuid_text(uuid)))
+      devices.back().as_object()["millijoules"] = static_cast<std::int64_t>(*used);
   }
   if (result != CUDA_SUCCESS) return {{"error", "the CUDA driver answers with error " + std::to_string(result)}};
   return {{"devices", std::move(devices)}};
@@ -121,7 +125,16 @@ json::object ask(const std::string& library) {
   ::_exit(write_all(kAnswer, driver_answer(library)) ? 0 : 1);
 }
 
-Result<std::vector<Gpu>> understand(const std::string& text) {
+}  // namespace
+
+std::string driver_answer(const std::string& library, const std::string& nvml) {
+  // Not through MPS: that would start its server for our user, and would show part of the GPU when a limit is set.
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
+  ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  return ipc::to_text(ask(library, nvml));
+}
+
+Result<std::vector<Gpu>> read_driver_answer(const std::string& text) {
   boost::system::error_code broken;
   const json::value value = json::parse(text, broken);
   if (broken || !value.is_object()) return fail("the CUDA driver did not answer (it hung or crashed)");
@@ -137,20 +150,12 @@ Result<std::vector<Gpu>> understand(const std::string& text) {
     gpu.software = gpu.uuid.starts_with(kSoftwareUuid);
     gpu.sms = static_cast<std::uint32_t>(device.integer("sms", 1, ipc::kUnlimited - 1));
     gpu.exclusive = device.maybe_boolean("exclusive").value_or(false);
+    if (const auto used = device.maybe_integer("millijoules", 0)) gpu.millijoules = static_cast<std::uint64_t>(*used);
     gpu.memory_bytes = static_cast<std::uint64_t>(device.integer("memory", 0));
     devices.push_back(std::move(gpu));
   }
   if (!fields.ok()) return fields.error();
   return devices;
-}
-
-}  // namespace
-
-std::string driver_answer(const std::string& library) {
-  // Not through MPS: that would start its server for our user, and would show part of the GPU when a limit is set.
-  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
-  ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
-  return ipc::to_text(ask(library));
 }
 
 Result<std::shared_ptr<DriverProbe>> DriverProbe::start(asio::io_context& context, const std::string& library,
@@ -246,7 +251,7 @@ void DriverProbe::finish() {
   if (child_ != 0 && !whole_) ::kill(child_, SIGKILL);
   if (!done_) return;
   const Done done = std::exchange(done_, nullptr);
-  auto devices = understand(whole_ ? text_ : "");
+  auto devices = read_driver_answer(whole_ ? text_ : "");
   if (devices) return done(std::move(devices));
   const std::string& why = devices.error().message;  // the dynamic linker's text names the library already
   done(why.starts_with(library_ + ": ") ? fail(why) : fail(library_ + ": " + why));

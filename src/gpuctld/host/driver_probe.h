@@ -23,10 +23,13 @@ namespace gpuctl::daemon {
 
 /// How long a driver may take to answer: it initialises every GPU of the machine first.
 inline constexpr std::chrono::seconds kProbeTimeout{60};
-inline constexpr char kDriverLibrary[] = "libcuda.so.1";
+inline constexpr char kDriverLibrary[] = "libcuda.so.1", kNvmlLibrary[] = "libnvidia-ml.so.1";
 
-/// Loads the library into this process, and returns what it says of its devices, for DriverProbe to understand.
-std::string driver_answer(const std::string& library);
+/// Loads the library into this process, and returns what it says of its devices, for DriverProbe to understand; with
+/// the energy of those that `nvml` knows (energy.h).
+std::string driver_answer(const std::string& library, const std::string& nvml = kNvmlLibrary);
+/// The devices in such an answer, or why there is none.
+Result<std::vector<Gpu>> read_driver_answer(const std::string& text);
 
 /// One question. Everything is called on the thread that runs the io_context. The process has no other thread.
 class DriverProbe : public std::enable_shared_from_this<DriverProbe> {

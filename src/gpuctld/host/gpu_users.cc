@@ -20,6 +20,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cgroup.h"
 #include "base/one_line.h"
 #include "gpuctld/protocol/peer.h"
 #include "gpuctld/protocol/process.h"
@@ -34,9 +35,9 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::string_view kMpsServer = "/nvidia-cuda-mps-server", kLibrary = "/libgpuslice.so";
+constexpr std::string_view kMpsServer = "/nvidia-cuda-mps-server", kLibrary = "/libgpuslice.so",
+                           kDriver = "/libcuda.so";
 constexpr std::size_t kMostCgroup = 256;           // characters of a path that are told
-constexpr std::size_t kMostDescriptors = 65536;    // of a process: a server may open the GPU after many connections
 constexpr std::size_t kMostLookAnswer = 1u << 20;  // of kMostGpuUsers less than half of this
 
 std::string in_proc(std::int32_t pid, std::string_view name) {
@@ -59,23 +60,41 @@ std::string link_text(const std::string& path) {
   return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
-bool has_open(std::int32_t pid, const std::string& device) {
+/// Looks at descriptors of the process until it has looked at so many.
+bool has_open(std::int32_t pid, const std::string& device, std::size_t& left) {
   const std::string directory = in_proc(pid, "fd");
   bool found = false;
-  std::size_t looked_at = 0;
   each_name(directory, [&](const char* name) {
+    if (left == 0) return false;
+    --left;
     found = link_text(directory + '/' + name) == device;
-    return !found && ++looked_at < kMostDescriptors;
+    return !found;
   });
   return found;
 }
 
-/// Which is there in a child of such a program too.
-bool has_library(std::int32_t pid) {
+/// Its file has another one of that name now, after an upgrade.
+constexpr std::string_view kReplaced = " (deleted)";
+
+bool is_mps_server(std::int32_t pid) {
+  std::string program = link_text(in_proc(pid, "exe"));
+  if (program.ends_with(kReplaced)) program.resize(program.size() - kReplaced.size());
+  return program.ends_with(kMpsServer);
+}
+
+struct Mapped {
+  bool library = false;  ///< which is there in a child of such a program too
+  bool driver = false;
+};
+
+Mapped mapped_by(std::int32_t pid) {
+  Mapped mapped;
   std::ifstream maps(in_proc(pid, "maps"));
-  for (std::string line; std::getline(maps, line);)
-    if (line.find(kLibrary) != line.npos) return true;
-  return false;
+  for (std::string line; !mapped.library && std::getline(maps, line);) {
+    mapped.library = line.find(kLibrary) != line.npos;
+    mapped.driver |= line.find(kDriver) != line.npos;
+  }
+  return mapped;
 }
 
 std::int32_t parent_of(std::int32_t pid) {
@@ -92,22 +111,28 @@ bool same_process(const GpuUser& a, const GpuUser& b) {
 
 }  // namespace
 
-std::string gpu_users_answer(const std::string& device) {
-  std::vector<std::int32_t> having;
+std::string gpu_users_answer(const std::string& device, std::size_t most_descriptors_of_user) {
+  std::map<std::int32_t, Mapped> having;
+  std::map<std::uint32_t, std::size_t> left;  // by user
   each_name(kProc, [&](std::string_view name) {
     std::int32_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error == std::errc() && end == name.data() + name.size() && has_open(pid, device)) having.push_back(pid);
+    if (error != std::errc() || end != name.data() + name.size()) return true;
+    const auto users = users_of(pid);
+    if (!users) return true;
+    std::size_t no_end = std::numeric_limits<std::size_t>::max();
+    if (has_open(pid, device,
+                 users->effective == 0 ? no_end
+                                       : left.try_emplace(users->effective, most_descriptors_of_user).first->second))
+      having.try_emplace(pid);
     return true;
   });
-  std::erase_if(having, [](std::int32_t pid) {
-    return link_text(in_proc(pid, "exe")).ends_with(kMpsServer) || has_library(pid);
-  });
-  std::ranges::sort(having);
+  for (auto& [pid, mapped] : having) mapped = mapped_by(pid);
+  std::erase_if(having, [](const auto& one) { return one.second.library || is_mps_server(one.first); });
   json::array programs;
   std::map<std::uint32_t, std::size_t> of_user;
-  for (const std::int32_t pid : having) {
-    if (std::ranges::binary_search(having, parent_of(pid))) continue;
+  for (const auto& [pid, mapped] : having) {
+    if (having.contains(parent_of(pid))) continue;
     const std::uint64_t start = start_of(pid);
     const auto users = users_of(pid);
     if (start == 0 || !users || programs.size() == kMostGpuUsers) continue;
@@ -116,7 +141,8 @@ std::string gpu_users_answer(const std::string& device) {
                                     {"start", start},
                                     {"uid", users->effective},
                                     {"name", ipc::to_utf8(one_line(name_of(pid)))},
-                                    {"cgroup", ipc::to_utf8(one_line(cgroup_of(pid).substr(0, kMostCgroup)))}});
+                                    {"cgroup", ipc::to_utf8(one_line(cgroup_of(pid).substr(0, kMostCgroup)))},
+                                    {"driver", mapped.driver}});
   }
   return ipc::to_text(json::object{{"programs", std::move(programs)}});
 }
@@ -133,7 +159,8 @@ Result<std::vector<GpuUser>> read_gpu_users(const std::string& answer) {
          .start = static_cast<std::uint64_t>(program.integer("start", 1)),
          .uid = static_cast<std::uint32_t>(program.integer("uid", 0, std::numeric_limits<std::uint32_t>::max())),
          .name = program.text("name"),
-         .cgroup = program.text("cgroup")});
+         .cgroup = program.text("cgroup"),
+         .driver = program.boolean("driver")});
   if (!fields.ok()) return fields.error();
   return users;
 }
@@ -144,10 +171,20 @@ bool cuda_may_be_used(const std::string& file) {
 }
 
 GpuUserWatch::GpuUserWatch(asio::io_context& context, std::string socket, Seen seen, Pace pace)
-    : socket_(std::move(socket)), seen_(std::move(seen)), pace_(pace), connection_(context), timer_(context) {}
+    : socket_(socket.size() < sizeof(sockaddr_un::sun_path) ? std::move(socket) : ""),
+      seen_(std::move(seen)),
+      pace_(pace),
+      connection_(context),
+      timer_(context) {}
 
 void GpuUserWatch::begin() {
-  if (!socket_.empty() && socket_.size() < sizeof(sockaddr_un::sun_path)) look();
+  if (!socket_.empty()) look();
+}
+
+void GpuUserWatch::look_now() {
+  if (socket_.empty() || looks_) return;
+  timer_.cancel();
+  look();
 }
 
 void GpuUserWatch::stop() {
@@ -159,7 +196,11 @@ void GpuUserWatch::stop() {
 
 void GpuUserWatch::look() {
   answer_.clear();
-  if (latest_.empty() && !cuda_may_be_used()) return wait(pace_.every);
+  looks_ = true;
+  if (latest_.empty() && !cuda_may_be_used()) {
+    sees_ = true;
+    return wait(pace_.every);
+  }
   timer_.expires_after(pace_.patience);
   timer_.async_wait([this](error_code error) {
     error_code ignored;
@@ -182,6 +223,7 @@ void GpuUserWatch::hear(bool whole) {
   error_code ignored;
   connection_.close(ignored);
   auto heard = whole ? read_gpu_users(answer_) : fail("no answer");
+  sees_ = heard.has_value();
   if (!heard) return wait(pace_.every);
   const std::vector<GpuUser> before = std::exchange(latest_, std::move(*heard));
   const auto is_in = [](const std::vector<GpuUser>& list, const GpuUser& user) {
@@ -189,15 +231,15 @@ void GpuUserWatch::hear(bool whole) {
   };
   std::vector<GpuUser> sure;
   std::ranges::copy_if(latest_, std::back_inserter(sure), [&](const GpuUser& user) { return is_in(before, user); });
-  const bool of_all = sure.size() == latest_.size();
-  seen_(sure);
-  if (!stopped_) wait(of_all ? pace_.every : pace_.again);
+  const bool waits = seen_(sure);
+  if (!stopped_) wait(waits || sure.size() < latest_.size() ? pace_.again : pace_.every);
 }
 
 void GpuUserWatch::wait(std::chrono::milliseconds pause) {
+  looks_ = false;
   timer_.expires_after(pause);
   timer_.async_wait([this](error_code error) {
-    if (!error && !stopped_) look();
+    if (!error && !stopped_ && !looks_) look();
   });
 }
 

@@ -25,6 +25,7 @@ struct GpuUser {
   std::uint32_t uid = 0;    ///< its effective user
   std::string name;         ///< of its program, at most 15 characters
   std::string cgroup;       ///< path; "": not known
+  bool driver = false;      ///< it has CUDA's driver, so it did not only inherit the device from who has
   bool operator==(const GpuUser&) const = default;
 };
 
@@ -32,27 +33,32 @@ inline constexpr std::size_t kMostGpuUsers = 256, kMostGpuUsersOfUser = 32;  ///
 
 /// Looks at all processes, and returns those that have `device` open and not gpuctl's library, for read_gpu_users. A
 /// server of MPS is none of them, nor is a process below one that is told of, which may have only inherited the device.
-std::string gpu_users_answer(const std::string& device = kCudaDevice);
+/// Of each user but root it looks at so many descriptors, in the order of the processes: each takes some 5 us.
+std::string gpu_users_answer(const std::string& device = kCudaDevice, std::size_t most_descriptors_of_user = 1u << 17);
 Result<std::vector<GpuUser>> read_gpu_users(const std::string& answer);
 
 /// Asks again and again. Everything is called on the thread that runs the io_context.
 class GpuUserWatch {
  public:
   /// Those that two looks in a row have seen: a program that comes and goes, as one that asks for the GPUs, is none.
-  /// Called after each look that did not fail.
-  using Seen = std::function<void(const std::vector<GpuUser>&)>;
+  /// Called after each look that did not fail. True: it waits for something to become of one of them.
+  using Seen = std::function<bool(const std::vector<GpuUser>&)>;
 
   struct Pace {
     std::chrono::milliseconds every{60'000};  ///< from a look to the next
-    std::chrono::milliseconds again{5'000};   ///< while it is not sure of somebody
+    std::chrono::milliseconds again{5'000};   ///< while it is not sure of somebody, or `Seen` waits
     std::chrono::milliseconds patience{20'000};
   };
 
   /// `socket`: where `gpuctld --look` answers; "": nobody is looked for. begin() begins with the first look.
   GpuUserWatch(boost::asio::io_context& context, std::string socket, Seen seen, Pace pace);
   void begin();
+  /// Does not wait for its time. Between begin() and stop().
+  void look_now();
   /// Nothing is called any more.
   void stop();
+  /// Whether the latest look did not fail.
+  bool sees() const { return sees_; }
 
  private:
   void look();
@@ -67,6 +73,8 @@ class GpuUserWatch {
   boost::asio::steady_timer timer_;
   std::string answer_;
   std::vector<GpuUser> latest_;  ///< of the latest look
+  bool looks_ = false;           ///< a look is under way
+  bool sees_ = false;
   bool stopped_ = false;
 };
 

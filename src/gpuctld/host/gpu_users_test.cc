@@ -90,9 +90,72 @@ TEST(GpuUsers, AreThoseThatHaveTheDeviceAndNotTheLibrary) {
   EXPECT_EQ(seen->front().name, "train");
 }
 
+TEST(GpuUsers, WhoHasTheDriverTooDidNotOnlyInheritTheDevice) {
+  const Scratch scratch;
+  const auto user = [&](const char* file) {
+    return [&scratch, path = scratch.directory / file] {
+      (void)::open(scratch.device.c_str(), O_RDONLY);
+      std::ofstream(path) << "x";
+      EXPECT_NE(::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, ::open(path.c_str(), O_RDONLY), 0), MAP_FAILED);
+    };
+  };
+  const Child with(user("libcuda.so.580.1")), inherited(user("libcublas.so.12"));
+  const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
+  ASSERT_TRUE(seen) << seen.error().message;
+  ASSERT_EQ(seen->size(), 2u);
+  for (const GpuUser& one : *seen) EXPECT_EQ(one.driver, one.pid == with.pid) << one.pid;
+}
+
+TEST(GpuUsers, AServerOfMpsIsNoneThoughItsFileWasReplaced) {
+  const Scratch scratch;
+  const fs::path server = scratch.directory / "nvidia-cuda-mps-server", other = scratch.directory / "train";
+  for (const fs::path& program : {server, other}) fs::copy_file("/bin/sleep", program);
+  const auto run = [&](const fs::path& program) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      (void)::open(scratch.device.c_str(), O_RDONLY);
+      ::execl(program.c_str(), program.c_str(), "600", nullptr);
+      ::_exit(1);
+    }
+    ::close(ends[1]);
+    char none = 0;
+    EXPECT_EQ(::read(ends[0], &none, 1), 0) << "exec has closed it";
+    ::close(ends[0]);
+    return pid;
+  };
+  const pid_t mps = run(server), train = run(other);
+  const auto seen = [&] { return pids(*read_gpu_users(gpu_users_answer(scratch.device))); };
+  EXPECT_EQ(seen(), std::vector<std::int32_t>{train});
+  fs::remove(server);
+  EXPECT_EQ(seen(), std::vector<std::int32_t>{train});
+  for (const pid_t child : {mps, train}) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+TEST(GpuUsers, WhoHasManyDescriptorsOpenHidesHimselfAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be other users";
+  const Scratch scratch;
+  fs::permissions(scratch.directory, fs::perms::all);
+  const auto open_device_as = [&](uid_t uid, int others) {
+    for (int i = 0; i < others; ++i) (void)::dup(0);
+    (void)!::setresuid(uid, uid, uid);
+    ::prctl(PR_SET_DUMPABLE, 1);
+    (void)::open(scratch.device.c_str(), O_RDONLY);
+  };
+  const Child many([&] { open_device_as(65533, 200); }), few([&] { open_device_as(65532, 0); });
+  EXPECT_EQ(pids(*read_gpu_users(gpu_users_answer(scratch.device, 150))), std::vector<std::int32_t>{few.pid});
+  EXPECT_EQ(read_gpu_users(gpu_users_answer(scratch.device))->size(), 2u);
+}
+
 TEST(GpuUsers, AnAnswerThatCannotBeReadIsAnError) {
-  for (const char* bad : {"", "[]", "{}", R"({"programs":[{"pid":0,"start":1,"uid":0,"name":"","cgroup":""}]})",
-                          R"({"programs":[{"pid":1}]})", R"({"programs":[{"pid":1,"start":1,)"})
+  for (const char* bad :
+       {"", "[]", "{}", R"({"programs":[{"pid":0,"start":1,"uid":0,"name":"","cgroup":"","driver":true}]})",
+        R"({"programs":[{"pid":1}]})", R"({"programs":[{"pid":1,"start":1,)"})
     EXPECT_FALSE(read_gpu_users(bad)) << bad;
 }
 
@@ -137,19 +200,61 @@ struct Looked : testing::Test {
   std::vector<std::string> answers_;
   bool over_ = false;
   std::vector<std::vector<std::int32_t>> heard_;
-  GpuUserWatch watch_{context_, path_, [this](const auto& users) { heard_.push_back(pids(users)); },
-                      GpuUserWatch::Pace{.every = 1ms, .again = 1ms, .patience = 10s}};
+  explicit Looked(std::chrono::milliseconds every = 1ms) : every_(every) {}
+
+  std::chrono::milliseconds every_;
+  bool waits_ = false;  ///< for something to become of who was seen
+  GpuUserWatch watch_{context_, path_,
+                      [this](const auto& users) {
+                        heard_.push_back(pids(users));
+                        return waits_;
+                      },
+                      GpuUserWatch::Pace{.every = every_, .again = 1ms, .patience = 10s}};
+};
+
+struct SeldomLooked : Looked {
+  SeldomLooked() : Looked(24h) {}
 };
 
 std::string of(std::int32_t pid, int start) {
   return R"({"programs":[{"pid":)" + std::to_string(pid) + R"(,"start":)" + std::to_string(start) +
-         R"(,"uid":7,"name":"train","cgroup":"/x"}]})";
+         R"(,"uid":7,"name":"train","cgroup":"/x","driver":true}]})";
 }
 
 TEST_F(Looked, OnlyWhomTwoLooksInARowHaveSeenIsTold) {
   using Pids = std::vector<std::int32_t>;
   answer({of(4, 1), of(4, 2), of(4, 2), "{", of(4, 2), of(5, 1), R"({"programs":[]})"});
   EXPECT_EQ(heard_, (std::vector<Pids>{{}, {}, {4}, {4}, {}, {}}));
+  EXPECT_TRUE(watch_.sees());
+}
+
+TEST_F(SeldomLooked, WhileSomethingIsToBecomeOfWhoWasSeenTheNextLookComesSoon) {
+  waits_ = true;
+  answer({of(4, 1), of(4, 1), of(4, 1), of(4, 1)});
+  EXPECT_EQ(heard_.size(), 4u);
+}
+
+/// Nobody is seen, so the next one would come in a day.
+TEST_F(SeldomLooked, ALookNowIsOneMoreAndNoneBesideThatUnderWay) {
+  boost::asio::steady_timer asks(context_);
+  std::function<void()> ask = [&] {
+    asks.expires_after(1ms);
+    asks.async_wait([&](boost::system::error_code error) {
+      if (error) return;
+      watch_.look_now();
+      watch_.look_now();
+      if (!over_) ask();
+    });
+  };
+  ask();
+  answer({R"({"programs":[]})", R"({"programs":[]})"});
+  EXPECT_EQ(heard_.size(), 2u);
+}
+
+TEST_F(Looked, WhoIsNotAnsweredSeesNobody) {
+  EXPECT_FALSE(watch_.sees());
+  answer({"{"});
+  EXPECT_FALSE(watch_.sees());
 }
 
 }  // namespace

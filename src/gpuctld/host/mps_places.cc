@@ -93,14 +93,6 @@ std::string MpsPlaces::name_in(std::string_view directory) const {
   return "";
 }
 
-std::vector<std::string> MpsPlaces::active_directories() {
-  std::vector<std::string> directories;
-  if (mps_active()) directories.push_back(mps_pipe_directory());
-  for (const auto& [name, place] : places_)
-    if (place->active()) directories.push_back(place->directory());
-  return directories;
-}
-
 bool MpsPlaces::wait(const std::string& name, const std::string& slice, std::optional<sched::SliceOwner> owner,
                      const void* who, std::function<void()> then) {
   if (!manages_) return false;

@@ -11,7 +11,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "gpuctld/host/managed_mps.h"
 #include "sched/slice_tree.h"
@@ -53,8 +52,6 @@ class MpsPlaces {
   std::string directory_of(const std::string& name) const;
   /// The one whose pipe directory that is; "": none of its own.
   std::string name_in(std::string_view directory) const;
-  /// Those that run, somebody else's too.
-  std::vector<std::string> active_directories();
 
   /// ManagedMps::wait() of the one that the program would join. `slice`: of a name that is not kSharedMps; `owner`: to
   /// whom root has given what it is below, none: to nobody.

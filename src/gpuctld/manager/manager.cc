@@ -109,8 +109,9 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
       telling_(context),
       usage_(context, options_.usage, log_),
       keeping_(context),
+      energy_watch_(context, options_.energy, [this](const std::vector<Gpu>& gpus) { share_energy(gpus); }),
       unmanaged_watch_(
-          context, options_.look_socket, [this](const std::vector<GpuUser>& users) { tell_unmanaged(users); },
+          context, options_.look_socket, [this](const std::vector<GpuUser>& users) { return tell_unmanaged(users); },
           options_.look_pace),
       started_ns_(now_ns()) {
   if (const bool time_sliced = look_at_mps(); time_sliced != scheduler_.time_sliced())
@@ -150,6 +151,7 @@ std::vector<std::string> Manager::reload() {
   for (const std::string& line : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients())) log_(line);
   kept_.set_configured(std::move(configured));
   change(std::move(tree), with_storm(outcome.config.daemon), std::nullopt);
+  unmanaged_watch_.look_now();
   log_unfit();
   return {};
 }
@@ -165,6 +167,7 @@ void Manager::stop() {
   telling_.cancel();
   unmanaged_watch_.stop();
   keeping_.cancel();
+  energy_watch_.stop();
   ends_.stop();
   attached_.stop();
   queues_.stop();
@@ -177,17 +180,17 @@ void Manager::stop() {
 
 void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by) {
   const bool time_sliced = look_at_mps();  // which takes time; a decision counts from when it is begun
-  const sched::Slices before = scheduler_.tree().slices();
-  scheduler_.set_all(std::move(tree), daemon, time_sliced, now_ns());
+  const sched::SliceTree before = scheduler_.set_all(std::move(tree), daemon, time_sliced, now_ns());
   look_at_mps();
   const auto exists = [this](const std::string& slice) { return scheduler_.tree().find(slice) != nullptr; };
   ends_.faults().keep(exists);
   ends_.ended().keep(exists);
   kept_.keep_moved(exists);
   std::erase_if(memory_counts_, [&](const auto& entry) { return !exists(entry.first); });
+  std::erase_if(joules_, [&](const auto& entry) { return !exists(entry.first); });
   arm_tick();
   kept_.save_slices();
-  tell_changes(before, by);
+  tell_changes(before.slices(), by);
 }
 
 /// MPS may start and stop, which matters to programs that start afterwards. So their arrival makes the daemon look.
@@ -266,6 +269,7 @@ void Manager::tick() {
   attached_.wake_resting(now);
   for (const Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   kept_.tick(now);
+  tell_swaps();
   look_around(now);
   arm_tick();
 }

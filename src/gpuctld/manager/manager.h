@@ -14,10 +14,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gpuctld/accounts/energy_shares.h"
 #include "gpuctld/accounts/usage_keeper.h"
 #include "gpuctld/budgets/user_budgets.h"
 #include "gpuctld/config/config.h"
 #include "gpuctld/ends/ends.h"
+#include "gpuctld/ends/mandatory.h"
+#include "gpuctld/host/energy.h"
 #include "gpuctld/host/gpu_users.h"
 #include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/attached.h"
@@ -40,6 +43,7 @@ struct ManagerOptions {
   std::string probe_socket;  ///< SearchOptions::probe_socket
   std::string look_socket;   ///< of GpuUserWatch, and its pace
   GpuUserWatch::Pace look_pace = {};
+  EnergyWatch::Place energy = {};
   std::string socket;         ///< its own, for the library in an MPS that it starts
   std::string mps_directory;  ///< MpsPlaces::Settings::directory, and the next one
   std::string mps_start_socket;
@@ -108,14 +112,19 @@ class Manager {
   void tell_memory(Attached::Member& member, std::size_t slot, std::int64_t bytes,
                    const Scheduler::MemoryAnswer& answer);
   void look_around(std::uint64_t now_ns);
-  void tell_unmanaged(const std::vector<GpuUser>& users);
+  /// True: one of them is to be ended, and has time until then.
+  bool tell_unmanaged(const std::vector<GpuUser>& users);
+  std::string mandatory_for(const GpuUser& user) const;
+  void end_unmanaged(const Unmanaged& program);
   std::vector<std::string> about_unmanaged() const;
   void tell_throttled(std::uint64_t now_ns);
+  void tell_swaps();
   Answer events(Session& session, ipc::Fields& fields);
 
   // manager_usage.cc
   void keep_usage();
   void keep_usage_later();
+  void share_energy(const std::vector<Gpu>& gpus);
   Answer get_usage(Session& session, ipc::Fields& fields);
   Answer tell_usage(const Result<Accounts>& sums) const;
 
@@ -162,11 +171,13 @@ class Manager {
   std::optional<std::string> about_server_turns();
   std::vector<std::string> about_mps();
   Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
-  Answer checked(const sched::SliceTree& tree, const std::string& path) const;
+  Answer checked(const sched::SliceTree& tree, const std::string& path,
+                 const std::vector<std::string>& more = {}) const;
+  std::optional<sched::SliceError> refuse_targets(const sched::SliceTree& tree, std::vector<std::string>& doubts) const;
   std::vector<ipc::SliceDifference> differences(const sched::SliceTree& tree) const;
   boost::json::array programs_in(const std::string& path, bool below, const sched::Caller& viewer) const;
   boost::json::object slice_now(const std::string& path) const;
-  ipc::Slice describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
+  ipc::Slice describe_slice(std::size_t index, const std::string& path,
                             const std::vector<Scheduler::SliceUse>& use) const;
   std::vector<ipc::Slice> describe_slices() const;
   std::vector<ipc::Client> describe_clients(const std::string* slice, const sched::Caller& viewer) const;
@@ -196,13 +207,17 @@ class Manager {
   UsageKeeper usage_;
   boost::asio::steady_timer keeping_;  ///< until what was used is written
   bool keeps_ = false;                 ///< keeping_ runs
+  EnergyShares energy_shares_;
+  EnergyWatch energy_watch_;                           ///< while programs are there
+  std::map<std::string, double, std::less<>> joules_;  ///< by slice, since the daemon started
+  bool knows_energy_ = false;                          ///< some GPU counts its energy
   std::uint64_t looked_around_ns_ = 0;
   bool mps_there_ = false;  ///< as last seen
   struct MemoryCounts {
     std::int64_t waits = 0, refusals = 0;
   };
   std::map<std::string, MemoryCounts, std::less<>> memory_counts_;  ///< by the slice whose limit it was
-  std::vector<GpuUser> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
+  std::vector<Unmanaged> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
   GpuUserWatch unmanaged_watch_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
   /// By slice with a quota: how often it was seen to be throttled, and when that was last more.

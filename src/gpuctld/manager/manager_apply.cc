@@ -90,9 +90,11 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
 
   const std::vector<ipc::SliceDifference> changes = differences(tree);
   boost::json::object reply{{"changes", ipc::to_json(changes)}};
+  std::vector<std::string> doubts;
+  if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
   if (dry_run) return success(std::move(reply));
   if (!changes.empty()) change_tree(std::move(tree), session.peer().uid);
-  return changed(std::move(reply), {});
+  return changed(std::move(reply), {}, doubts);
 }
 
 }  // namespace gpuctl::daemon

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/one_line.h"
+#include "base/process_owner.h"
 #include "gpuctld/budgets/monitor_pace.h"
 #include "gpuctld/clock.h"
 #include "gpuctld/host/mps.h"
@@ -12,6 +13,7 @@
 #include "gpuctld/protocol/answers.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
+#include "sched/joins.h"
 
 namespace gpuctl::daemon {
 
@@ -47,6 +49,26 @@ std::string error_words(const ipc::Reply& reply) {
 
 std::string where(const GpuUser& user) {
   return "in " + (user.cgroup.empty() ? std::string("no cgroup that is known") : user.cgroup);
+}
+
+/// Whether nothing was said of it that is no more so.
+bool is_as_before(GpuUser before, const GpuUser& now) {
+  before.driver = now.driver;
+  return before == now;
+}
+
+std::string fate_of(const Unmanaged& program) {
+  const bool ended = !program.mandatory.empty();
+  return "nothing limits it" + (ended ? ", and it is ended: the library is mandatory for " + program.mandatory : "");
+}
+
+ipc::Event event_of_user(const char* kind, const GpuUser& user, const std::string& text) {
+  return {.kind = kind,
+          .slice = {},
+          .uid = user.uid,
+          .pid = user.pid,
+          .command = user.name,
+          .text = where(user) + ": " + text};
 }
 
 }  // namespace
@@ -88,6 +110,8 @@ void Manager::tell_changes(const sched::Slices& before, std::optional<std::uint3
     const auto was = before.find(path);
     if (was == before.end())
       tell("created", path, change_text(nullptr, slice));
+    else if (was->second == slice)
+      continue;
     else if (std::string text = change_text(&was->second, slice); !text.empty())
       tell("changed", path, std::move(text));  // what isolation "auto" came to is not what anybody set
   }
@@ -133,7 +157,8 @@ void Manager::tell_memory(Attached::Member& member, std::size_t slot, std::int64
   ipc::Event event = event_of("memory", member.client,
                               "it asked to hold " + std::to_string(bytes) + " bytes" + gpu + "; it may have " +
                                   std::to_string(answer.free.value_or(0)) + " more, by a limit of " +
-                                  std::to_string(answer.total.value_or(0)));
+                                  std::to_string(answer.total.value_or(0)) +
+                                  (answer.kept ? "; the rest is kept for " + answer.decided_by : ""));
   const std::string line = who_in_slice(event) + " was refused memory: " + event.text;
   happened(std::move(event), line);
 }
@@ -153,10 +178,19 @@ void Manager::tell_throttled(std::uint64_t now_ns) {
   }
 }
 
+void Manager::tell_swaps() {
+  for (auto& [client, news] : scheduler_.swap_news()) {
+    ipc::Event event = event_of(news.event, *client, std::move(news.text));
+    const std::string line = who_in_slice(event) + " is " + news.event + (event.text.empty() ? "" : ": " + event.text);
+    happened(std::move(event), line);
+  }
+}
+
 /// Sees what nobody reports: quotas that are used up, targets of latency that are met or missed, and MPS.
 void Manager::look_around(std::uint64_t now_ns) {
   if (now_ns < looked_around_ns_ + kLookEveryNs) return;
   looked_around_ns_ = now_ns;
+  scheduler_.swap_clients(now_ns);
   tell_throttled(now_ns);
   std::map<std::pair<std::string, std::size_t>, bool> met;
   for (const Scheduler::TargetSeen& target : scheduler_.targets()) {
@@ -189,32 +223,67 @@ void Manager::look_around(std::uint64_t now_ns) {
   mps_there_ = there;
 }
 
-void Manager::tell_unmanaged(const std::vector<GpuUser>& users) {
-  const std::vector<GpuUser> before = std::exchange(unmanaged_, {});
+bool Manager::tell_unmanaged(const std::vector<GpuUser>& users) {
+  const std::uint64_t now = now_ns();
+  const std::vector<Unmanaged> before = std::exchange(unmanaged_, {});
+  bool waits = false;
   for (const GpuUser& user : users) {
     if (!attached_.all_of(user.pid).empty()) continue;
-    unmanaged_.push_back(user);
-    if (std::ranges::find(before, user) != before.end()) continue;
-    ipc::Event event{.kind = "unmanaged",
-                     .slice = {},
-                     .uid = user.uid,
-                     .pid = user.pid,
-                     .command = user.name,
-                     .text = where(user) + ": it has not gpuctl's library, so nothing limits it"};
-    const std::string line = who(event) + " of " + user_words(user.uid) + " uses a GPU, " + event.text;
-    happened(std::move(event), line);
+    const auto known = std::ranges::find_if(before, [&](const Unmanaged& one) { return is_as_before(one.user, user); });
+    Unmanaged& program = unmanaged_.emplace_back(known != before.end() ? *known : Unmanaged{.told_ns = now});
+    program.user = user;
+    program.mandatory = mandatory_for(user);
+    if (known == before.end()) {
+      ipc::Event event = event_of_user("unmanaged", user, "it has not gpuctl's library, so " + fate_of(program));
+      const std::string line = who(event) + " of " + user_words(user.uid) + " uses a GPU, " + event.text;
+      happened(std::move(event), line);
+    }
+    const UnmanagedStep step = next_step(program, now);
+    waits |= step == UnmanagedStep::wait;
+    if (step == UnmanagedStep::end) end_unmanaged(program);
+    program.ended |= step == UnmanagedStep::end;
   }
+  return waits;
+}
+
+/// What says that the library is mandatory for it; "": nothing.
+std::string Manager::mandatory_for(const GpuUser& user) const {
+  const std::string& list = scheduler_.options().mandatory;
+  const auto owner = list.empty() || !user.driver ? std::nullopt : owner_of(user.pid);
+  if (!owner || owner->uid != user.uid) return {};
+  return sched::mandatory_for(list, {.caller = {.uid = owner->uid, .gids = owner->gids}, .cgroup = user.cgroup});
+}
+
+void Manager::end_unmanaged(const Unmanaged& program) {
+  const GpuUser& user = program.user;
+  std::vector<Ends::Program> programs;
+  programs.push_back({.identity = {.pid = user.pid, .uid = user.uid, .command = user.name, .start = user.start},
+                      .slice = {},
+                      .pidfd = pidfd_of({user.pid, user.start, user.uid}),
+                      .pipe_directory = !mps_.ours() && mps_active() ? mps_pipe_directory() : ""});
+  if (!programs.front().pidfd) return;  // it has ended, or runs as another user now
+  ipc::Event event = event_of_user(
+      "killed", user,
+      "it uses a GPU without gpuctl's library, which is mandatory for " + program.mandatory + "; with SIGTERM");
+  const std::string line = who(event) + " of " + user_words(user.uid) + " is ended, " + event.text;
+  happened(std::move(event), line);
+  // Nobody is told. It is the program's own user whose budget of lines that takes.
+  (void)ends_.end(std::move(programs), {.timeout = kMandatoryTimeout}, user.uid, [](const auto&) {});
 }
 
 /// For GetStatus, which tells everybody: without names.
 std::vector<std::string> Manager::about_unmanaged() const {
   constexpr std::size_t kMostNamed = 8;
   std::vector<std::string> lines;
-  for (const GpuUser& user : std::span(unmanaged_).first(std::min(kMostNamed, unmanaged_.size())))
-    lines.push_back("process " + std::to_string(user.pid) + " of " + user_words(user.uid) + ", " + where(user) +
-                    ", uses a GPU without gpuctl's library: nothing limits it");
+  for (const Unmanaged& one : std::span(unmanaged_).first(std::min(kMostNamed, unmanaged_.size())))
+    lines.push_back("process " + std::to_string(one.user.pid) + " of " + user_words(one.user.uid) + ", " +
+                    where(one.user) + ", uses a GPU without gpuctl's library: " + fate_of(one));
   if (unmanaged_.size() > kMostNamed)
     lines.push_back("so do " + std::to_string(unmanaged_.size() - kMostNamed) + " more processes");
+  const std::string& list = scheduler_.options().mandatory;
+  if (!list.empty() && !unmanaged_watch_.sees())
+    lines.push_back("the library is mandatory for " + list +
+                    ", but nobody sees who runs without: gpuctld-look.socket does not answer");
   return lines;
 }
 
@@ -238,7 +307,7 @@ Answer Manager::events(Session& session, ipc::Fields& fields) {
                             ? events_.go_on(session, wanted)
                             : events_.begin(session, static_cast<std::uint64_t>(after.value_or(0)), wanted);
   for (ipc::Event& event : part.events) {
-    const bool tells_amounts = event.kind == "memory";
+    const bool tells_amounts = event.kind == "memory" || event.kind == "swapped" || event.kind == "not-restored";
     if ((event.command.empty() && !tells_amounts) || may_see(event)) continue;
     event.command.clear();
     if (tells_amounts) event.text.clear();

@@ -22,11 +22,32 @@ std::int64_t epoch_s() {
 }  // namespace
 
 void Manager::keep_usage() {
-  usage_.add(scheduler_.take_accounts(now_ns()), epoch_s());
+  const Accounts used = scheduler_.take_accounts(now_ns());
+  energy_shares_.add(used);
+  usage_.add(used, epoch_s());
+}
+
+/// The energy that GPUs have used is whose programs used it.
+void Manager::share_energy(const std::vector<Gpu>& gpus) {
+  keep_usage();
+  Accounts joules;
+  for (const Gpu& gpu : scheduler_.devices()) {
+    const auto read = std::ranges::find(gpus, gpu.uuid, &Gpu::uuid);
+    if (read == gpus.end() || !read->millijoules) continue;
+    knows_energy_ = true;
+    joules.merge(energy_shares_.read(gpu.uuid, gpu.sms, *read->millijoules, now_ns()));
+  }
+  for (const auto& [key, used] : joules)
+    if (scheduler_.tree().find(key.slice) != nullptr) joules_[key.slice] += used.joules;
+  usage_.add(joules, epoch_s());
+  if (!scheduler_.clients().empty()) return;
+  energy_watch_.rest();
+  energy_shares_.rest();
 }
 
 /// A program is there: what it uses is kept from now on, until none is.
 void Manager::keep_usage_later() {
+  energy_watch_.begin();
   if (std::exchange(keeps_, true)) return;
   keeping_.expires_after(UsageKeeper::kPeriod);
   keeping_.async_wait([this](boost::system::error_code error) {
@@ -75,6 +96,7 @@ Answer Manager::tell_usage(const Result<Accounts>& sums) const {
                        .work_seconds = used.work_s,
                        .waited_seconds = used.waited_s,
                        .memory_byte_seconds = used.memory_byte_s,
+                       .joules = used.joules,
                        .launches = used.launches,
                        .bursts = used.bursts,
                        .evictions = used.evictions});

@@ -26,6 +26,34 @@ class Usage : public ManagerTest {
   }
 };
 
+TEST_F(Usage, EnergyIsSharedByWhatWasUsed) {
+  // Stands in for gpuctld --probe: the GPU has used a kilojoule more each time that it is asked.
+  const std::string program = directory_ + "/probe", asked = directory_ + "/asked";
+  std::ofstream(program) << "#!/bin/sh\necho >> " << asked << "\nn=$(wc -l < " << asked
+                         << ")\necho \"{\\\"devices\\\": [{\\\"name\\\": \\\"a\\\", \\\"uuid\\\": \\\"" << kUuid
+                         << "\\\", \\\"sms\\\": 132, \\\"memory\\\": 1, \\\"millijoules\\\": ${n}000000}]}\"\n";
+  ASSERT_EQ(::chmod(program.c_str(), 0700), 0);
+  stop();
+  start({.usage = directory_ + "/usage.db", .energy = {.socket = "", .program = program, .every = 20ms}});
+  create("a", {});
+  create("a/b", {});
+  create("idle", {});
+  EXPECT_FALSE(slice("a").contains("energy_joules"));
+  FakeProgram program_in_slice(connect(), "a/b");
+  const auto joules = [&](const char* path) {
+    const json::object now = slice(path);
+    return now.contains("energy_joules") ? now.at("energy_joules").to_number<double>() : -1.0;
+  };
+  ASSERT_TRUE(eventually([&] {
+    work(program_in_slice, 10);
+    return joules("a") > 0;
+  }));
+  EXPECT_EQ(joules("idle"), 0);
+  double told = 0;
+  for (const json::value& entry : entries({{"slice", "a/b"}})) told += entry.at("joules").to_number<double>();
+  EXPECT_GT(told, 0);
+}
+
 TEST_F(Usage, OutlivesProgramSliceAndDaemon) {
   create("a", {});
   {

@@ -19,6 +19,8 @@ namespace gpuctl::daemon {
 
 namespace {
 
+/// The driver gives memory in pieces of this size.
+constexpr std::uint64_t kLeastAllocated = 2 << 20;
 constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = kSlowestMonitor.count();
 
 /// In units of a look-up: what makes all grants anew, and what writes the state file too.
@@ -179,8 +181,11 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
-  if (check) return checked(tree, path);
-  const std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
+  std::vector<std::string> doubts;
+  if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
+  if (check) return checked(tree, path, doubts);
+  std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
+  left_out.insert(left_out.end(), doubts.begin(), doubts.end());
   change_tree(std::move(tree), session.peer().uid);
   if (settings.latency) scheduler_.seek_target_anew(path, now_ns());
   Answer answer = this->changed(slice_now(path), path, left_out);
@@ -190,6 +195,23 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
     notes.get_array().emplace_back("isolation is auto, now " + *line);
   }
   return answer;
+}
+
+/// Why a target that is new in the tree cannot be kept. `doubts`: why others may not be.
+std::optional<sched::SliceError> Manager::refuse_targets(const sched::SliceTree& tree,
+                                                         std::vector<std::string>& doubts) const {
+  for (const auto& [path, slice] : tree.slices()) {
+    const sched::Slice* now = scheduler_.tree().find(path);
+    if (now == nullptr || now->latency == slice.latency) continue;
+    const sched::Admission admission = scheduler_.admits_target(tree, path);
+    if (!admission.refused.empty())
+      return sched::SliceError{.code = sched::SliceError::Code::invalid_value,
+                               .path = path,
+                               .field = "latency",
+                               .reason = admission.refused};
+    doubts.insert(doubts.end(), admission.notes.begin(), admission.notes.end());
+  }
+  return std::nullopt;
 }
 
 /// The reply to a change of a slice. It is made; what the caller may not expect about it is said beside.
@@ -207,14 +229,15 @@ Answer Manager::changed(boost::json::object reply, const std::string& path,
 }
 
 /// The reply to a change that is not made, of what the tree would be.
-Answer Manager::checked(const sched::SliceTree& tree, const std::string& path) const {
+Answer Manager::checked(const sched::SliceTree& tree, const std::string& path,
+                        const std::vector<std::string>& more) const {
   boost::json::object reply{{"changes", ipc::to_json(differences(tree))}};
   const auto& slices = tree.slices();
   if (const auto found = slices.find(path); found != slices.end()) {
     const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
     reply["slice"] = ipc::to_json(describe(path, tree, tree.effective()[index]));
   }
-  boost::json::array notes;
+  boost::json::array notes(more.begin(), more.end());
   for (const std::string& line : scheduler_.unfit_reserves(tree, path)) notes.emplace_back(line);
   for (const std::string& line : odd_settings(tree, path)) notes.emplace_back(line);
   if (!notes.empty()) reply["notes"] = std::move(notes);
@@ -315,17 +338,20 @@ std::vector<std::string> Manager::odd_settings(const sched::SliceTree& tree, con
   if (slice->quota == kNoQuota && slice->burst != kNoQuota)
     lines.push_back("burst " + slice->burst + " has no effect without a quota");
   if (path == "/") return lines;
-  for (const PerGpu* amounts :
-       {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_max_per_gpu, &slice->memory_high_per_gpu})
+  for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_min_per_gpu,
+                                &slice->memory_max_per_gpu, &slice->memory_high_per_gpu})
     for (const PerGpu::One& one : amounts->list())
       if (!one.gpu.empty())
-        note_of_gpu(one, amounts == &slice->memory_max_per_gpu || amounts == &slice->memory_high_per_gpu, gpus, lines);
+        note_of_gpu(one, amounts != &slice->reserve_per_gpu && amounts != &slice->max_per_gpu, gpus, lines);
   const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;
   const std::uint64_t memory = std::ranges::max(gpus, {}, &Gpu::memory_bytes).memory_bytes;
   if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)
     lines.push_back("max " + std::to_string(slice->max.count) + " limits nothing: no GPU here has more than " +
                     std::to_string(sms) + " SMs");
   const auto size = [](std::uint64_t bytes) { return size_text(static_cast<std::int64_t>(bytes)); };
+  for (const auto& [name, bytes] : {std::pair("memory_max", slice->memory_max), {"memory_high", slice->memory_high}})
+    if (bytes && *bytes < kLeastAllocated)
+      lines.push_back(std::string(name) + " " + size(*bytes) + " is less than any program allocates; say 16G for GiB");
   if (slice->memory_max && *slice->memory_max > memory)
     lines.push_back("memory_max " + size(*slice->memory_max) + " limits nothing: no GPU here has more than " +
                     size(memory));
@@ -340,7 +366,7 @@ boost::json::object Manager::slice_now(const std::string& path) const {
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(path);
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-  return {{"slice", ipc::to_json(describe_slice(index, path, found->second, scheduler_.slice_use()))}};
+  return {{"slice", ipc::to_json(describe_slice(index, path, scheduler_.slice_use()))}};
 }
 
 Answer Manager::list_slices(Session&, ipc::Fields&) {
@@ -378,6 +404,8 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
   if (mps_.ours()) status.mps_directory = mps_.directory_of(kSharedMps);
+  if (const std::string& list = scheduler_.options().mandatory; !list.empty() && unmanaged_watch_.sees())
+    status.mandatory = list;
   if (const auto line = about_server_turns()) status.notes.push_back(*line);
   if (options_.evict_storm.count() > 0)
     status.notes.push_back("testing: every grant is replaced by a random one each " +
@@ -403,7 +431,7 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   return answer;
 }
 
-ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, const sched::Slice& slice,
+ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,
                                    const std::vector<Scheduler::SliceUse>& use) const {
   ipc::Slice described = describe(path, scheduler_.tree(), scheduler_.effective()[index]);
   described.granted = use[index].granted.count;
@@ -417,6 +445,11 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
   if (const auto counts = memory_counts_.find(path); counts != memory_counts_.end()) {
     described.memory_waits = counts->second.waits;
     described.memory_refusals = counts->second.refusals;
+  }
+  if (knows_energy_) {
+    described.energy_joules = 0;
+    for (const auto& [slice_of, joules] : joules_)
+      if (sched::in_or_below(slice_of, path)) *described.energy_joules += joules;
   }
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   const sched::Bandwidth::Seen throttled = scheduler_.throttled(path, now_ns());
@@ -433,9 +466,10 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path, c
 
 std::vector<ipc::Slice> Manager::describe_slices() const {
   std::vector<ipc::Slice> result;
+  result.reserve(scheduler_.tree().slices().size());
   const auto use = scheduler_.slice_use();
   for (const auto& [path, slice] : scheduler_.tree().slices())
-    result.push_back(describe_slice(result.size(), path, slice, use));
+    result.push_back(describe_slice(result.size(), path, use));
   return result;
 }
 

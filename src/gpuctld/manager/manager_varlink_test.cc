@@ -64,6 +64,8 @@ TEST_F(ManagerTest, SettingsWithoutEffectAreNoted) {
   EXPECT_EQ(notes_of({{"memory_high", 1 << 29}}),
             R"(["memory_high 512M lets nothing wait: there is no more than 512M"])");
   EXPECT_EQ(notes_of({{"memory_high", 1 << 28}}), "");
+  EXPECT_NE(notes_of({{"memory_high", 16}}).find("memory_high 16 is less than any program allocates"),
+            std::string::npos);
   EXPECT_EQ(notes_of({{"memory_unlimited", true}, {"memory_high", std::int64_t{1} << 40}}),
             R"(["memory_high 1T lets nothing wait: there is no more than 1G"])");
 }
@@ -192,7 +194,14 @@ TEST_F(ManagerTest, AutoIsIsolatedWhereThatIsKnownToBeBetterAndSaysSo) {
             (json::object{{"isolation", "shared"},
                           {"why", "shared: not measured, and no kernels of others over 2 ms are known"},
                           {"in_force", "shared"},
-                          {"measured", json::array()}}));
+                          {"measured", json::array()},
+                          {"room",
+                           {{{"device", 0},
+                             {"reserved", 0},
+                             {"reserve_free", 132},
+                             {"memory_kept", 0},
+                             {"memory_free", 1 << 30},
+                             {"isolated_part", 0.0}}}}}));
   const auto start = [this] { return call("GetMpsPercentage", {{"slice", "ls"}}).parameters; };
   EXPECT_FALSE(start().contains("isolated"));
   auto joined = connect();

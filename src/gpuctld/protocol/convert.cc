@@ -39,6 +39,8 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.weight = slice.weight;
   settings.priority = slice.priority;
   settings.isolation = slice.isolated_by_auto ? kIsolations.front() : sched::isolation_name(slice.isolated);
+  settings.memory_min = bytes(slice.memory_min);
+  settings.memory_min_per_gpu = slice.memory_min_per_gpu.text(AmountOf::bytes);
   settings.memory_max = bytes(slice.memory_max);
   settings.memory_unlimited = !settings.memory_max;
   settings.memory_max_per_gpu = slice.memory_max_per_gpu.text(AmountOf::bytes);
@@ -47,7 +49,7 @@ ipc::SliceSettings to_settings(const sched::Slice& slice) {
   settings.memory_high_per_gpu = slice.memory_high_per_gpu.text(AmountOf::bytes);
   settings.latency = slice.latency;
   settings.policy = sched::policy_text(slice);
-  settings.frozen = sched::frozen_name(slice.frozen);
+  settings.frozen = sched::frozen_name(slice.frozen, slice.swapped);
   settings.owner_uid = slice.owner_uid;
   settings.owner_gid = group(slice);
   settings.join = sched::join_text(slice);
@@ -70,7 +72,8 @@ ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const
   if (effective.max != most.max) result.effective_max = limit(effective.max);
   if (slice.isolated_by_auto || effective.isolated != slice.isolated)
     result.effective_isolation = sched::isolation_name(effective.isolated);
-  if (effective.frozen != slice.frozen) result.effective_frozen = sched::frozen_name(effective.frozen);
+  if (effective.frozen != slice.frozen || effective.swapped != slice.swapped)
+    result.effective_frozen = sched::frozen_name(effective.frozen, effective.swapped);
   if (effective.memory_max != most.memory_max) result.effective_memory_max = bytes(effective.memory_max);
   if (effective.memory_high != most.memory_high) result.effective_memory_high = bytes(effective.memory_high);
   if (effective.reserve != most.reserve) result.effective_reserve = effective.reserve.count;
@@ -80,8 +83,8 @@ ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const
 }
 
 ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective) {
-  return {device,         effective.reserve.count,     limit(effective.max), bytes(effective.memory_max),
-          effective.seen, bytes(effective.memory_high)};
+  return {device,         effective.reserve.count,      limit(effective.max),       bytes(effective.memory_max),
+          effective.seen, bytes(effective.memory_high), bytes(effective.memory_min)};
 }
 
 std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure) {

@@ -1,6 +1,7 @@
 #include "gpuctld/protocol/listen_socket.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,15 +20,16 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// Whoever has the lock has it for a moment, unless somebody else's program holds it to be in the way.
-bool lock(int fd) {
-  constexpr std::chrono::milliseconds kPause{20};
-  constexpr int kTries = 250;
-  for (int tried = 0; ::flock(fd, LOCK_EX | LOCK_NB) != 0; ++tried) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || tried == kTries) return false;
-    std::this_thread::sleep_for(kPause);
-  }
-  return true;
+constexpr std::chrono::milliseconds kPause{20};
+/// Whoever has the lock of a path has it for a moment, unless somebody else's program holds it to be in the way.
+constexpr std::chrono::seconds kTurnPatience{5};
+
+/// Whether the process is there that listens where this socket is connected to.
+bool listener_is_there(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return true;
+  return ::kill(peer.pid, 0) == 0 || errno != ESRCH;
 }
 
 /// Whoever puts a socket at a path or removes it has its turn meanwhile: a file beside it that is locked.
@@ -41,7 +43,8 @@ class Turn {
       if (!turn.fd_) return file_error(path, "cannot make a socket there");
       struct stat mine {
       }, there{};
-      if (!lock(turn.fd_.get()) || ::fstat(turn.fd_.get(), &mine) != 0) return file_error(turn.file_, "cannot lock it");
+      if (!lock_soon(turn.fd_.get(), kTurnPatience) || ::fstat(turn.fd_.get(), &mine) != 0)
+        return file_error(turn.file_, "cannot lock it");
       // The previous holder has removed the file that was locked; others may have another one.
       if (::lstat(turn.file_.c_str(), &there) == 0 && there.st_ino == mine.st_ino) return turn;
     }
@@ -65,16 +68,32 @@ Result<void> clear_way(const std::string& path, const sockaddr_un& address) {
     return file_error(path, "cannot make a socket there");
   }
   if (!S_ISSOCK(status.st_mode)) return fail(path + ": exists and is not a socket");
-  const ipc::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) return file_error(path, "socket");
-  const int connected = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  if (connected == 0 || errno == EAGAIN) return fail(path + ": another daemon listens there");
-  if (errno != ECONNREFUSED) return file_error(path, "cannot tell whether another daemon listens there");
+  int why = 0;
+  for (auto left = kDeadPatience;; left -= kPause) {
+    const ipc::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!probe) return file_error(path, "socket");
+    const int connected = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    why = connected == 0 ? 0 : errno;
+    if (why != 0 && why != EAGAIN) break;
+    if (why != 0 || listener_is_there(probe.get()) || left <= kPause)
+      return fail(path + ": another daemon listens there");
+    std::this_thread::sleep_for(kPause);
+  }
+  errno = why;
+  if (why != ECONNREFUSED) return file_error(path, "cannot tell whether another daemon listens there");
   if (::unlink(path.c_str()) != 0) return file_error(path, "cannot remove the socket of a dead daemon");
   return {};
 }
 
 }  // namespace
+
+bool lock_soon(int fd, std::chrono::milliseconds patience) {
+  for (auto left = patience; ::flock(fd, LOCK_EX | LOCK_NB) != 0; left -= kPause) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || left <= kPause) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
 
 Result<ipc::UniqueFd> listen_at(const std::string& path, unsigned mode, std::optional<unsigned> group) {
   sockaddr_un address{};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,13 @@
 #include "ipc/unique_fd.h"
 
 namespace gpuctl::daemon {
+
+/// For so long a program that a daemon was about to start when it was killed may have what was the daemon's: until it
+/// runs.
+inline constexpr std::chrono::milliseconds kDeadPatience{1000};
+
+/// Locks the file for this process alone; false: somebody else has it for longer.
+bool lock_soon(int fd, std::chrono::milliseconds patience);
 
 /// A listening unix stream socket at `path`, with `mode` from its first moment, and with `group` as owner if given. It
 /// replaces a socket that a dead daemon left there. A socket on which a process listens is an error, and so is any

@@ -1,5 +1,6 @@
 #include "gpuctld/protocol/listen_socket.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -58,6 +59,22 @@ TEST_F(ListenSocket, OneOfManyDaemonsThatBeginAtOnceGetsThePath) {
     while (::waitpid(-1, &status, 0) > 0) EXPECT_EQ(status, 0);
     for (const int fd : {begin[0], begin[1], end[0]}) ::close(fd);
   }
+}
+
+/// As the child of a daemon that is killed before the child has begun to run another program.
+TEST_F(ListenSocket, WhoHasTheSocketOfADeadDaemonForAMomentIsNoDaemon) {
+  const pid_t daemon = ::fork();
+  if (daemon == 0) {
+    const auto listener = listen();
+    ASSERT_TRUE(listener);
+    if (::fork() != 0) ::_exit(0);
+    ::fcntl(listener->get(), F_SETFL, 0);
+    (void)::accept(listener->get(), nullptr, nullptr);  // until somebody has looked whether a daemon listens
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(daemon, nullptr, 0), daemon);
+  const auto next = listen();
+  EXPECT_TRUE(next) << next.error().message;
 }
 
 TEST_F(ListenSocket, ADaemonLeavesNothing) {

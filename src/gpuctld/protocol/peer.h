@@ -32,9 +32,6 @@ bool process_ends(int pidfd, std::int32_t pid);
 
 inline constexpr std::size_t kMostThreadsSeen = 64;
 
-/// The path of the process's cgroup, "/system.slice/ollama.service", as this process sees it; "": not known.
-std::string cgroup_of(std::int32_t pid);
-
 /// The process's name. Its command line is not read: that waits while the process changes its memory.
 std::string name_of(std::int32_t pid);
 

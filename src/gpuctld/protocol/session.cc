@@ -194,7 +194,7 @@ void Session::answer(const ipc::Call& call, Answer answer) {
   } else {
     streaming_.reset();
   }
-  out_ = {ipc::encode(answer.reply), 0, std::move(answer.fds)};
+  out_ = {ipc::encode(std::move(answer.reply)), 0, std::move(answer.fds)};
   charge(0, out_.bytes.size());
   send();
   if (!out_.bytes.empty() && !count_kept()) close();  // replies that nobody reads take all its user may have here

@@ -77,7 +77,7 @@ void VarlinkServer::adopt(std::vector<HandedOver> connections) {
   for (HandedOver& connection : connections) {
     bool lacks_room = false;
     if (!connection.socket || sessions_.size() >= kMaxConnections) continue;
-    if (const auto session = admit(std::move(connection.socket), lacks_room))
+    if (const auto session = admit(std::move(connection.socket), Timed::used(), lacks_room))
       session->go_on_from(std::move(connection));
   }
 }
@@ -108,19 +108,21 @@ void VarlinkServer::accept_after(std::chrono::nanoseconds wait) {
 /// False: there are no descriptors or no memory.
 bool VarlinkServer::accept_some() {
   for (int i = 0; i < kTakenAtOnce && sessions_.size() < kMaxConnections; ++i) {
+    const std::uint64_t began = Timed::used();
     ipc::UniqueFd fd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
     bool lacks_room = false;
-    if (const auto session = admit(std::move(fd), lacks_room)) session->start();
+    if (const auto session = admit(std::move(fd), began, lacks_room)) session->start();
     if (lacks_room) return false;
   }
   return true;
 }
 
 /// A session on the connection; null if its user may have no more. `lacks_room`: there are no descriptors or no memory.
-std::shared_ptr<Session> VarlinkServer::admit(ipc::UniqueFd fd, bool& lacks_room) {
+/// `began`: Timed::used(), before it was taken.
+std::shared_ptr<Session> VarlinkServer::admit(ipc::UniqueFd fd, std::uint64_t began, bool& lacks_room) {
   const std::uint32_t uid = uid_of(fd.get());
-  const Timed timed(budgets_, uid);
+  const Timed timed(budgets_, uid, began);
   if (!budgets_.connect(uid, now_ns()) && !(make_room_for(uid) && budgets_.connect(uid, now_ns()))) {
     handler_.refused(uid);
     refused_.close(std::move(fd), uid);

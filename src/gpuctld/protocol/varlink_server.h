@@ -56,7 +56,7 @@ class VarlinkServer {
   void accept();
   void accept_after(std::chrono::nanoseconds wait);
   bool accept_some();
-  std::shared_ptr<Session> admit(ipc::UniqueFd fd, bool& lacks_room);
+  std::shared_ptr<Session> admit(ipc::UniqueFd fd, std::uint64_t began, bool& lacks_room);
   void take_turn(const std::shared_ptr<Session>& session);
   void serve_next();
   void serve(bool rests);

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "gpuctld/config/state.h"
 #include "gpuctld/config/state_file.h"
 #include "gpuctld/restart/holdings.h"
 
@@ -51,7 +50,7 @@ std::vector<std::string> Kept::problems() const {
 }
 
 void Kept::save_slices() {
-  state_.save(current_state(scheduler_.tree(), configured_));
+  state_.save(scheduler_.tree().slices(), configured_);
 }
 
 Client& Kept::attach(Client client, bool time_sliced, std::uint64_t now_ns) {

@@ -5,34 +5,32 @@
 namespace gpuctl::daemon {
 
 StateKeeper::StateKeeper(boost::asio::io_context& context, std::string file, Log log)
-    : file_(std::move(file)), log_(std::move(log)), again_(context) {}
+    : keeps_(!file.empty()), writer_(std::move(file)), log_(std::move(log)), again_(context) {}
 
-void StateKeeper::save(State state) {
-  if (file_.empty()) return;
-  const bool failed_before = unsaved_.has_value();
-  unsaved_ = std::move(state);
-  try_to_save();
-  if (unsaved_ && !failed_before) log_(problem_);
+void StateKeeper::save(const sched::Slices& slices, const std::map<std::string, std::string>& configured) {
+  if (!keeps_) return;
+  const bool failed_before = !problem_.empty();
+  note(writer_.write(slices, configured));
+  if (!problem_.empty() && !failed_before) log_(problem_);
 }
 
-void StateKeeper::try_to_save() {
-  const Result<void> saved = save_state(file_, *unsaved_);
+void StateKeeper::note(const Result<void>& saved) {
   if (saved) {
-    unsaved_.reset();
+    problem_.clear();
     again_.cancel();
     return;
   }
   problem_ = "the slices would not survive a restart: " + saved.error().message;
   again_.expires_after(kTryAgain);
   again_.async_wait([this](boost::system::error_code error) {
-    if (error || !unsaved_) return;
-    try_to_save();
-    if (!unsaved_) log_("the slices would survive a restart again");
+    if (error || problem_.empty()) return;
+    note(writer_.write());
+    if (problem_.empty()) log_("the slices would survive a restart again");
   });
 }
 
 void StateKeeper::stop() {
-  if (unsaved_) try_to_save();
+  if (keeps_) (void)writer_.write_whole();
   again_.cancel();
 }
 

@@ -6,10 +6,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 
-#include "gpuctld/config/state_file.h"
+#include "gpuctld/config/state_writer.h"
 
 namespace gpuctl::daemon {
 
@@ -22,19 +22,19 @@ class StateKeeper {
   /// `file` empty: nothing is kept.
   StateKeeper(boost::asio::io_context& context, std::string file, Log log);
 
-  /// Writes the file. If that fails, tries again until this state or a later one is written.
-  void save(State state);
+  /// Writes what changed. If that fails, tries again until this state or a later one is written.
+  void save(const sched::Slices& slices, const std::map<std::string, std::string>& configured);
   /// Why the slices would not survive a restart now; null: they would.
-  const std::string* problem() const { return unsaved_ ? &problem_ : nullptr; }
-  /// Tries a last time.
+  const std::string* problem() const { return problem_.empty() ? nullptr : &problem_; }
+  /// Tries a last time, and leaves a file that every release reads.
   void stop();
 
  private:
-  void try_to_save();
+  void note(const Result<void>& saved);
 
-  const std::string file_;
+  const bool keeps_;
+  StateWriter writer_;
   Log log_;
-  std::optional<State> unsaved_;
   std::string problem_;
   boost::asio::steady_timer again_;
 };

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
+
+#include "gpuctld/config/state_file.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -23,15 +27,16 @@ class StateKeeperTest : public testing::Test {
  protected:
   void TearDown() override { fs::remove_all(scratch_); }
 
-  static State with(const std::string& path) {
-    State state;
-    state.slices = {{path, {}}};
-    return state;
+  void save(const std::string& path) {
+    sched::SliceTree tree(sched::CapSM{8}, 0);
+    EXPECT_TRUE(tree.create(path, {}, {0, {}}));
+    keeper_.save(tree.slices(), {});
   }
   std::vector<std::string> kept() const {
     std::vector<std::string> paths;
     const LoadedState loaded = load_state(file()).value();
-    for (const auto& [path, settings] : loaded.state.slices) paths.push_back(path);
+    for (const auto& [path, settings] : loaded.state.slices)
+      if (path != "/") paths.push_back(path);
     return paths;
   }
   std::string file() const { return (scratch_ / "there" / "state.json").string(); }
@@ -46,15 +51,15 @@ using Paths = std::vector<std::string>;
 
 TEST_F(StateKeeperTest, WritesAtOnce) {
   fs::create_directory(scratch_ / "there");
-  keeper_.save(with("a"));
+  save("a");
   EXPECT_EQ(kept(), Paths{"a"});
   EXPECT_EQ(keeper_.problem(), nullptr);
   EXPECT_TRUE(log_.empty());
 }
 
 TEST_F(StateKeeperTest, TriesAgainUntilTheLatestStateIsWritten) {
-  keeper_.save(with("a"));
-  keeper_.save(with("b"));
+  save("a");
+  save("b");
   ASSERT_NE(keeper_.problem(), nullptr);
   EXPECT_EQ(log_.size(), 1u) << "said once";
   context_.run_one_for(kPatience);
@@ -67,16 +72,37 @@ TEST_F(StateKeeperTest, TriesAgainUntilTheLatestStateIsWritten) {
 }
 
 TEST_F(StateKeeperTest, ALaterChangeNeedNotWait) {
-  keeper_.save(with("a"));
+  save("a");
   fs::create_directory(scratch_ / "there");
-  keeper_.save(with("b"));
+  save("b");
   EXPECT_EQ(kept(), Paths{"b"});
   context_.run_for(kPatience);
   EXPECT_EQ(kept(), Paths{"b"});
 }
 
+TEST_F(StateKeeperTest, LeavesAFileThatEveryReleaseReads) {
+  fs::create_directory(scratch_ / "there");
+  save("a");
+  save("b");
+  const auto is_one_object = [&] {
+    boost::system::error_code broken;
+    boost::json::parse(load_state(file()).value().text, broken);
+    return !broken;
+  };
+  EXPECT_FALSE(is_one_object()) << "it has a record of the change";
+  keeper_.stop();
+  EXPECT_TRUE(is_one_object());
+  EXPECT_EQ(kept(), Paths{"b"});
+}
+
+TEST_F(StateKeeperTest, WritesNothingOfWhatItWasNotTold) {
+  fs::create_directory(scratch_ / "there");
+  keeper_.stop();
+  EXPECT_FALSE(fs::exists(file()));
+}
+
 TEST_F(StateKeeperTest, TriesALastTimeAtTheEnd) {
-  keeper_.save(with("a"));
+  save("a");
   fs::create_directory(scratch_ / "there");
   keeper_.stop();
   EXPECT_EQ(kept(), Paths{"a"});

@@ -14,36 +14,38 @@ namespace gpuctl::daemon {
 
 namespace {
 
-/// A slice that stays keeps what it is due.
-void keep_accounts(const sched::Slices& slices_before, std::span<const sched::NodeInput> before,
-                   const sched::Slices& slices, std::span<sched::NodeInput> nodes) {
-  std::map<std::string_view, const sched::NodeInput*> known;
-  for (auto node = before.begin(); const auto& [path, slice] : slices_before)
-    if (node != before.end()) known[path] = &*node++;
-  for (auto node = nodes.begin(); const auto& [path, slice] : slices) {
-    if (const auto was = known.find(path); was != known.end())
-      node->account = was->second->account, node->own_account = was->second->own_account;
-    ++node;
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
+/// By slice: its index in the tree before.
+std::vector<std::size_t> indices_before(const sched::Slices& before, const sched::Slices& slices) {
+  std::vector<std::size_t> indices;
+  std::size_t index = 0;
+  for (auto was = before.begin(); const auto& [path, slice] : slices) {  // both are in the same order
+    for (; was != before.end() && was->first != path && sched::PathLess()(was->first, path); ++was) ++index;
+    indices.push_back(was != before.end() && was->first == path ? index : kNowhere);
   }
+  return indices;
+}
+
+/// A slice that stays keeps what it is due.
+void keep_accounts(std::span<const std::size_t> indices, std::span<const sched::NodeInput> before,
+                   std::span<sched::NodeInput> nodes) {
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    if (indices[n] < before.size())
+      nodes[n].account = before[indices[n]].account, nodes[n].own_account = before[indices[n]].own_account;
 }
 
 /// So is what its programs have waited.
-void keep_pressure(const sched::Slices& slices_before, const sched::Slices& slices,
-                   std::vector<sched::Pressure>& pressure) {
-  std::map<std::string_view, sched::Pressure> known;
-  for (auto before = pressure.begin(); const auto& [path, slice] : slices_before)
-    if (before != pressure.end()) known[path] = *before++;
-  pressure.clear();
-  for (const auto& [path, slice] : slices) pressure.push_back(known[path]);
+void keep_pressure(std::span<const std::size_t> indices, std::vector<sched::Pressure>& pressure) {
+  const std::vector<sched::Pressure> before = std::exchange(pressure, {});
+  for (const std::size_t index : indices) pressure.push_back(index < before.size() ? before[index] : sched::Pressure());
 }
 
 /// The reserve of a slice that stays is held as before.
-void keep_work(const sched::Slices& slices_before, const sched::Slices& slices, std::vector<sched::Work>& work) {
-  std::map<std::string_view, std::uint64_t> last_ns;
-  for (auto before = work.begin(); const auto& [path, slice] : slices_before)
-    if (before != work.end()) last_ns[path] = before++->last_ns;
-  work.clear();
-  for (const auto& [path, slice] : slices) work.push_back({static_cast<std::uint32_t>(work.size()), last_ns[path]});
+void keep_work(std::span<const std::size_t> indices, std::vector<sched::Work>& work) {
+  const std::vector<sched::Work> before = std::exchange(work, {});
+  for (const std::size_t index : indices)
+    work.push_back({static_cast<std::uint32_t>(work.size()), index < before.size() ? before[index].last_ns : 0});
 }
 
 }  // namespace
@@ -63,15 +65,17 @@ Scheduler::Scheduler(std::vector<Gpu> devices, sched::SliceTree tree, const Daem
   set_tree(tree_, 0);
 }
 
-void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, bool time_sliced, std::uint64_t now_ns) {
+sched::SliceTree Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, bool time_sliced,
+                                    std::uint64_t now_ns) {
   charge_turns(now_ns);
-  const auto slices_before = std::exchange(tree_, std::move(tree)).slices();
+  sched::SliceTree tree_before = std::exchange(tree_, std::move(tree));
+  const sched::Slices& slices_before = tree_before.slices();
+  const std::vector<std::size_t> indices = indices_before(slices_before, tree_.slices());
   options_ = options;
   time_sliced_ = time_sliced;
   effective_ = tree_.effective();
   renew_targets();
-  isolate_by_record();
-  effective_ = tree_.effective();
+  if (isolate_by_record()) effective_ = tree_.effective();
   nodes_ = tree_.nodes(effective_);
   renew_quotas(now_ns);
   on_.clear();
@@ -80,27 +84,36 @@ void Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& options, boo
   for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
     std::vector<sched::NodeInput>& nodes = nodes_on_[device];
     const std::vector<sched::NodeInput> before = std::exchange(nodes, fixed_nodes(device));
-    keep_accounts(slices_before, before, tree_.slices(), nodes);
+    keep_accounts(indices, before, nodes);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});
     keep_for_targets(device, 0, nodes);
     throttle(device, nodes);
     for (auto& [mps, context] : contexts_[device]) {
       const std::vector<sched::NodeInput> was = std::exchange(context.nodes, {});
       context.nodes = nodes_of_context(device, top_of(mps));
-      keep_accounts(slices_before, was, tree_.slices(), context.nodes);
+      keep_accounts(indices, was, context.nodes);
     }
   }
-  for (std::vector<sched::Work>& work : work_) keep_work(slices_before, tree_.slices(), work);
-  keep_pressure(slices_before, tree_.slices(), pressure_);
+  for (std::vector<sched::Work>& work : work_) keep_work(indices, work);
+  keep_pressure(indices, pressure_);
   const auto exists = [this](const std::string& slice) { return tree_.find(slice) != nullptr; };
   latencies_.keep(exists);
   isolation_record_.keep(exists);
+  std::erase_if(same_since_, [&](const auto& known) { return !exists(known.first); });
+  for (const auto& [path, slice] : tree_.slices()) {
+    const auto above = same_since_.find(sched::parent_path(path));
+    const auto was = slices_before.find(path);
+    const bool same = was != slices_before.end() && sched::same_but_target(was->second, slice);
+    if (!same || (above != same_since_.end() && above->second == now_ns)) same_since_[path] = now_ns;
+  }
   decide_anew(now_ns);
+  return tree_before;
 }
 
 Client& Scheduler::add(Client client, bool time_sliced, std::uint64_t now_ns) {
   Client& added = clients_.emplace_back(std::move(client));
   note_start(added);
+  note_others(added.slice(), now_ns);
   time_sliced_ = time_sliced;
   decide_anew(now_ns);
   return added;
@@ -136,6 +149,7 @@ Client Scheduler::remove(Client& client, std::uint64_t now_ns) {
   const auto found =
       std::find_if(clients_.begin(), clients_.end(), [&](const Client& other) { return &other == &client; });
   forget_client(client);
+  note_others(client.slice(), now_ns);
   Client removed = std::move(*found);
   clients_.erase(found);
   decide_anew(now_ns);
@@ -154,7 +168,9 @@ void Scheduler::move(const std::vector<Client*>& clients, const std::string& sli
       for (auto& [path, queue] : queues) queue.forget(*client, now_ns);
     settle(*client);
     forget_client(*client);
+    note_others(client->slice(), now_ns);
     client->move_to(slice);
+    note_others(slice, now_ns);
     note_start(*client);
   }
   decide_anew(now_ns);
@@ -214,6 +230,7 @@ void Scheduler::decide_anew(std::uint64_t now_ns) {
   mark_active(now_ns);
   update_queues(now_ns);
   decide(now_ns);
+  swap_clients(now_ns);
 }
 
 void Scheduler::fault(Client& client, std::size_t slot, std::uint64_t now_ns) {

@@ -25,6 +25,7 @@
 #include "gpuctld/jobs/kernel_knowledge.h"
 #include "gpuctld/jobs/recorder.h"
 #include "sched/activity.h"
+#include "sched/admission.h"
 #include "sched/allocator.h"
 #include "sched/bandwidth.h"
 #include "sched/effective/effective.h"
@@ -58,8 +59,8 @@ class Scheduler {
   bool time_sliced() const { return time_sliced_; }
 
   /// Replaces the tree, the options and whether programs take turns, and decides once. The new tree still has every
-  /// slice that a client is in.
-  void set_all(sched::SliceTree tree, const DaemonOptions& options, bool time_sliced, std::uint64_t now_ns);
+  /// slice that a client is in. Returns the tree before.
+  sched::SliceTree set_all(sched::SliceTree tree, const DaemonOptions& options, bool time_sliced, std::uint64_t now_ns);
   void set_tree(sched::SliceTree tree, std::uint64_t now_ns) {
     set_all(std::move(tree), options_, time_sliced_, now_ns);
   }
@@ -119,8 +120,15 @@ class Scheduler {
     std::optional<std::uint64_t> total, free;
     std::chrono::microseconds wait{};  ///< before an allocation that is granted
     std::string decided_by;            ///< the slice whose limit refused it or lets it wait; "": none
+    bool kept = false;                 ///< it is refused because that is kept for programs of that slice
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
+
+  /// Lets the memory of clients leave the GPUs, as their slices say, and come back. It comes back when it fits beside
+  /// what others hold, on the device and within limits: the caller asks again from time to time.
+  void swap_clients(std::uint64_t now_ns);
+  /// What clients say of that since the last call.
+  std::vector<std::pair<const Client*, Client::SwapNews>> swap_news();
 
   /// How long the turns of MPS servers are to be, by device, as Grant::time_slice_us. By the name of the MPS
   /// (MpsPlaces); kSharedMps is always there.
@@ -155,6 +163,16 @@ class Scheduler {
   std::optional<std::string> latency_now(const std::string& slice) const;
   /// The slice's target was set again, maybe to what it was: what was found out about it is found out anew.
   void seek_target_anew(const std::string& slice, std::uint64_t now_ns);
+
+  /// What is known of whether the slice's target can be kept, were the tree so. On several devices it is refused where
+  /// it cannot be kept on any that its programs used.
+  sched::Admission admits_target(const sched::SliceTree& tree, const std::string& path) const;
+
+  /// What is promised of a device to the slices beside one, and what is left to promise to it.
+  sched::Room room_for(std::size_t device, const std::string& path) const;
+  /// Which part of a device's time, 0 to 1, programs of isolated slices beside `path` used in the last ten seconds or
+  /// so; none: not known.
+  std::optional<double> isolated_part(std::size_t device, const std::string& path, std::uint64_t now_ns) const;
 
   /// The targets of slices, by device.
   struct TargetSeen {
@@ -313,6 +331,9 @@ class Scheduler {
   std::size_t held_for_nobody() const;
   bool mark_often();
   void renew_targets();
+  void note_others(std::string_view slice, std::uint64_t now_ns);
+  std::vector<sched::LatencyPromise> promises(std::size_t device, const sched::SliceTree& tree,
+                                              const std::string& wanted) const;
   std::vector<sched::WithTarget> levels_above() const;
   sched::LatencyHistogram new_bursts(std::size_t device, const std::string& path);
   DeviceWork work_on(std::size_t device, std::uint64_t now_ns) const;
@@ -325,7 +346,7 @@ class Scheduler {
   bool has_long_kernels(const Client& client) const;
   std::optional<bool> isolates_now(const std::string& slice, const sched::Slice& settings) const;
   bool would_isolate_otherwise() const;
-  void isolate_by_record();
+  bool isolate_by_record();
   void note_start(const Client& client);
   void record_isolation(std::size_t device, const std::string& slice, double launches, std::uint64_t now_ns,
                         std::uint64_t passed_ns);
@@ -354,9 +375,13 @@ class Scheduler {
     return on_.empty() ? effective_ : on_[device].effective;
   }
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded,
-                                           std::string_view* by = nullptr) const;
+                                           MemoryAnswer* refused = nullptr) const;
+  std::uint64_t held_on(const Client& client, int device, bool recorded) const;
   std::uint64_t held_by_others(const Client& client, int device, std::string_view path, bool recorded) const;
+  bool keeps_memory(std::size_t device) const;
+  std::uint64_t memory_not_kept(const Client& client, int device, bool recorded, std::string_view* by) const;
   void let_wait(const Client& client, int device, std::uint64_t bytes, MemoryAnswer& answer) const;
+  bool has_room(Client& client, std::uint64_t now_ns);
   bool record_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
   /// What the client's slice allows, or less if the program asked for less.
   std::int32_t priority_of(const Client& client) const;
@@ -386,6 +411,14 @@ class Scheduler {
   /// By device: of slices with a quota, and by node, null: it has none. The latter is empty where no slice has any.
   std::vector<std::map<std::string, QuotaUse>> quotas_;
   std::vector<std::vector<QuotaUse*>> quota_of_;
+  /// Of slices in the tree: how they were throttled by quotas that were taken away.
+  std::map<std::string, sched::Bandwidth::Seen> throttled_before_;
+  /// What was used in a stretch of some seconds.
+  struct Stretch {
+    std::uint64_t began_ns = 0, ended_ns = 0;
+    Accounts used;
+  };
+  Stretch used_now_, used_lately_;
   Accounts accounts_;             ///< of programs that have ended or moved, not taken yet
   std::vector<double> sms_used_;  ///< scratch of meter_work(), by device
   std::vector<bool> inhabited_;   ///< in the same order: it, or a slice below it, has a client
@@ -408,6 +441,8 @@ class Scheduler {
   std::vector<sched::LatencyControl> controls_;  ///< by device, as is the next
   std::vector<Seen> seen_;
   std::uint64_t stepped_ns_ = 0;
+  /// By path: since when the programs in and below it are the same, and what limits them.
+  std::map<std::string, std::uint64_t, std::less<>> same_since_;
   sched::IsolationRecord isolation_record_;
   /// By client and device, while a slice has a target: at how many steps of the controls in a row it was at work, and
   /// what ended since the last one.

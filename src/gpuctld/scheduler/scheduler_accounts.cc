@@ -8,6 +8,9 @@ namespace gpuctl::daemon {
 
 namespace {
 
+/// The accounts are taken as often while programs are there.
+constexpr std::uint64_t kStretchNs = 9'000'000'000;
+
 /// Where nothing is in force the page's demand is what was launched lately, and goes on for a while: a burst must go on
 /// too.
 bool works(const Client& client, std::size_t index) {
@@ -82,7 +85,33 @@ void Scheduler::settle(Client& client) {
 Accounts Scheduler::take_accounts(std::uint64_t now_ns) {
   meter_work(now_ns, true);
   for (Client& client : clients_) collect(client);
+  if (now_ns > used_now_.began_ns + 2 * kStretchNs) used_now_ = {.began_ns = now_ns, .ended_ns = 0, .used = {}};
+  for (const auto& [key, used] : accounts_) used_now_.used[key] += used;
+  if (now_ns >= used_now_.began_ns + kStretchNs) {
+    used_now_.ended_ns = now_ns;
+    used_lately_ = std::exchange(used_now_, {.began_ns = now_ns, .ended_ns = 0, .used = {}});
+  }
   return std::exchange(accounts_, {});
+}
+
+std::optional<double> Scheduler::isolated_part(std::size_t device, const std::string& path,
+                                               std::uint64_t now_ns) const {
+  if (clients_.empty()) return 0;
+  if (used_lately_.ended_ns == 0 || now_ns > used_lately_.ended_ns + 2 * kStretchNs) return std::nullopt;
+  double sm_s = 0;
+  for (const auto& [key, used] : used_lately_.used) {
+    const std::string top = sched::topmost_isolated(tree_.slices(), key.slice);
+    if (key.gpu == devices_[device].uuid && !top.empty() && !sched::in_or_below(path, top) &&
+        !sched::in_or_below(key.slice, path))
+      sm_s += used.sm_s;
+  }
+  const double seconds = static_cast<double>(used_lately_.ended_ns - used_lately_.began_ns) / 1e9;
+  return std::min(1.0, sm_s / (seconds * devices_[device].sms));
+}
+
+sched::Room Scheduler::room_for(std::size_t device, const std::string& path) const {
+  const sched::GpuSize gpu = size_of(devices_[device]);
+  return sched::room_for(tree_.on(gpu), path, gpu.memory);
 }
 
 }  // namespace gpuctl::daemon

@@ -138,6 +138,9 @@ void Scheduler::gather_members() {
         const auto at = static_cast<std::size_t>(device);
         terms.held = pauses[at] && sched::can_be_paused(nodes_, client.node, *pauses[at], controls_[at].slices());
         terms.memory_max = effective_on(at)[client.node].memory_max;
+        // What is kept for some is a limit for all. Its own is then in the account by asking too.
+        if (keeps_memory(at))
+          terms.memory_max = std::min(terms.memory_max.value_or(devices_[at].memory_bytes), devices_[at].memory_bytes);
         terms.memory_high = effective_on(at)[client.node].memory_high.has_value();
         members[at].push_back({&client, slot, terms});
       }

@@ -61,9 +61,12 @@ void Scheduler::choose_isolation(std::uint64_t now_ns) {
   if (would_isolate_otherwise()) set_tree(tree_, now_ns);
 }
 
-void Scheduler::isolate_by_record() {
+/// True if a slice is isolated otherwise now.
+bool Scheduler::isolate_by_record() {
+  bool any = false;
   for (const auto& [path, settings] : tree_.slices())
-    if (const auto isolated = isolates_now(path, settings)) tree_.isolate(path, *isolated);
+    if (const auto isolated = isolates_now(path, settings)) tree_.isolate(path, *isolated), any = true;
+  return any;
 }
 
 std::optional<std::string> Scheduler::isolation_now(const std::string& slice) const {

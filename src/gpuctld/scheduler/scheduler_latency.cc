@@ -218,6 +218,64 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
   return turned || would_isolate_otherwise();
 }
 
+/// Programs came to the slice or left it.
+void Scheduler::note_others(std::string_view slice, std::uint64_t now_ns) {
+  sched::for_each_up(slice, [&](std::string_view path) { same_since_.insert_or_assign(std::string(path), now_ns); });
+}
+
+/// Of the slice `wanted`, and of those that take turns with it: one of each context, and none above or below another.
+/// Empty: nothing is known of `wanted`.
+std::vector<sched::LatencyPromise> Scheduler::promises(std::size_t device, const sched::SliceTree& tree,
+                                                       const std::string& wanted) const {
+  std::vector<sched::LatencyPromise> all;
+  std::vector<std::string> contexts;
+  const auto add = [&](const std::string& path) {
+    const sched::Alone* alone = controls_[device].alone(path);
+    const auto target = parse_latency(tree.find(path)->latency);
+    if (alone == nullptr || !alone->known() || !target || !target->any()) return;
+    const std::string top = time_sliced_ ? path : sched::topmost_isolated(tree.slices(), path);
+    const auto meets = [&](const std::string& other) {
+      return sched::in_or_below(top, other) || sched::in_or_below(other, top);
+    };
+    if (!all.empty() && (top.empty() || std::ranges::any_of(contexts, meets))) return;
+    bool same = true;
+    sched::for_each_up(path, [&](std::string_view above) {
+      const sched::Slice* now = tree_.find(above);
+      same &= now != nullptr && sched::same_but_target(*now, *tree.find(above));
+    });
+    const auto since = same_since_.find(path);
+    const std::uint64_t since_ns = since == same_since_.end() ? 0 : since->second;
+    all.push_back({.path = path,
+                   .target = *target,
+                   .alone = alone->p99(),
+                   .alone_at_least = same ? alone->least_since(time_of(since_ns)) : std::chrono::nanoseconds{},
+                   .by_turns = !top.empty()});
+    contexts.push_back(top);
+  };
+  add(wanted);
+  if (all.empty()) return all;
+  for (const auto& [path, slice] : tree.slices())
+    if (path != wanted) add(path);
+  return all;
+}
+
+sched::Admission Scheduler::admits_target(const sched::SliceTree& tree, const std::string& path) const {
+  sched::Admission on_all;
+  bool refused_on_all = true;
+  for (std::size_t device = 0; device < controls_.size(); ++device) {
+    const auto known = promises(device, tree, path);
+    if (known.empty()) continue;
+    const auto on_one = sched::admit(known.front(), std::span(known).subspan(1));
+    refused_on_all &= !on_one.refused.empty();
+    const std::string gpu = controls_.size() > 1 ? "GPU " + std::to_string(devices_[device].index) + ": " : "";
+    if (!on_one.refused.empty()) on_all.refused = on_one.refused;
+    if (!on_one.refused.empty()) on_all.notes.push_back(gpu + "latency " + on_one.refused);
+    for (const std::string& note : on_one.notes) on_all.notes.push_back(gpu + note);
+  }
+  if (!refused_on_all) on_all.refused.clear();
+  return on_all;
+}
+
 std::vector<Scheduler::TargetSeen> Scheduler::targets() const {
   std::vector<TargetSeen> seen;
   for (std::size_t device = 0; device < controls_.size(); ++device)

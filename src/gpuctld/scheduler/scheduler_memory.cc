@@ -3,15 +3,22 @@
 // last bytes. What programs held before the limit was set counts too, by their stub pages. Nothing is taken away: if a
 // limit is set below what is held, or if a program that holds memory joins, no program there gets more.
 //
+// Where memory is kept for a slice (memory_min) the whole GPU is such a limit too: for what all hold, and for what is
+// kept and not held (sched/kept_memory.h).
+//
 // memory_high refuses nothing: an allocation above it is granted, and waits in the program first.
 //
 // What a program may hold is recorded before it is told so, for the next daemon. A program can ask before each of its
 // allocations, so a little more is recorded than it asks for: as long as that covers it, nothing is written.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gpuctld/scheduler/scheduler.h"
+#include "sched/kept_memory.h"
 
 namespace gpuctl::daemon {
 
@@ -46,17 +53,22 @@ std::chrono::microseconds wait_above(std::uint64_t held, std::uint64_t high) {
 
 /// What all but the client hold together in the slice and below it. `recorded`: or what is recorded of them.
 std::uint64_t Scheduler::held_by_others(const Client& client, int device, std::string_view path, bool recorded) const {
-  const std::uint64_t size = devices_[static_cast<std::size_t>(device)].memory_bytes;
   std::uint64_t others = 0;
-  for (const Client& other : clients_) {
-    if (&other == &client || !sched::in_or_below(other.slice(), path)) continue;
-    for (std::size_t slot = 0; slot < other.slots().size(); ++slot) {
-      if (other.slots()[slot].device != device) continue;
-      const std::uint64_t held = other.memory(slot, size);
-      others += recorded ? std::max(held, other.slots()[slot].recorded.memory) : held;
-    }
-  }
+  for (const Client& other : clients_)
+    if (&other != &client && sched::in_or_below(other.slice(), path)) others += held_on(other, device, recorded);
   return others;
+}
+
+/// What the client holds of the device, or what is recorded of it.
+std::uint64_t Scheduler::held_on(const Client& client, int device, bool recorded) const {
+  const std::uint64_t size = devices_[static_cast<std::size_t>(device)].memory_bytes;
+  std::uint64_t all = 0;
+  for (std::size_t slot = 0; slot < client.slots().size(); ++slot) {
+    if (client.slots()[slot].device != device) continue;
+    const std::uint64_t held = client.memory(slot, size);
+    all += recorded ? std::max(held, client.slots()[slot].recorded.memory) : held;
+  }
+  return all;
 }
 
 /// Of all that are above their memory_high then, the slice counts that lets it wait the longest.
@@ -68,19 +80,42 @@ void Scheduler::let_wait(const Client& client, int device, std::uint64_t bytes, 
   });
 }
 
+bool Scheduler::keeps_memory(std::size_t device) const {
+  return std::ranges::any_of(effective_on(device), [](const sched::Effective& own) { return own.memory_min > 0; });
+}
+
+/// What the client may hold beside what is kept for others. `by`: for which slice most is kept that it does not hold.
+std::uint64_t Scheduler::memory_not_kept(const Client& client, int device, bool recorded, std::string_view* by) const {
+  const auto at = static_cast<std::size_t>(device);
+  const std::uint64_t size = devices_[at].memory_bytes;
+  std::vector<sched::KeptMemory> nodes;
+  for (const sched::Effective& own : effective_on(at)) nodes.push_back({.parent = own.parent, .kept = own.memory_min});
+  for (const Client& other : clients_)
+    if (&other != &client) nodes[other.node].held += held_on(other, device, recorded);
+  const sched::MemoryLeft left = sched::memory_beside(nodes, client.node, size);
+  if (by != nullptr && left.kept_for)
+    *by = std::next(tree_.slices().begin(), static_cast<std::ptrdiff_t>(*left.kept_for))->first;
+  return left.bytes;
+}
+
 /// What the limits leave to the client beside others; none: nothing limits it. `recorded`: others have what is recorded
 /// of them if that is more.
 std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int device, bool recorded,
-                                                    std::string_view* by) const {
+                                                    MemoryAnswer* refused) const {
   std::optional<std::uint64_t> least;
   const sched::SliceTree& tree = tree_on(static_cast<std::size_t>(device));
   each_limit(tree, client.slice(), &sched::Slice::memory_max, [&](std::string_view path, std::uint64_t limit) {
     const std::uint64_t left = limit - std::min(limit, held_by_others(client, device, path, recorded));
     if (least && left >= *least) return;
     least = left;
-    if (by != nullptr) *by = path;
+    if (refused != nullptr) refused->decided_by = path;
   });
-  return least;
+  if (!keeps_memory(static_cast<std::size_t>(device))) return least;
+  std::string_view kept_for;
+  const std::uint64_t left = memory_not_kept(client, device, recorded, &kept_for);
+  if (least && left >= *least) return least;
+  if (refused != nullptr) refused->decided_by = kept_for, refused->kept = true;
+  return left;
 }
 
 /// Has recorded that the client may hold `bytes`. Together no more than the limit is recorded, or a program that comes
@@ -127,20 +162,53 @@ Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index
   Client::Slot& own = client.slots()[index];
   if (own.device < 0) return answer;
   const std::uint64_t held = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
-  std::string_view refused_by;
-  const std::optional<std::uint64_t> left = memory_left(client, own.device, false, &refused_by);
+  MemoryAnswer refused{.granted = false};
+  const std::optional<std::uint64_t> left = memory_left(client, own.device, false, &refused);
   if (bytes > held) let_wait(client, own.device, bytes, answer);
   if (!left) return answer;
-  answer.total = effective_on(static_cast<std::size_t>(own.device))[client.node].memory_max;
+  answer.total = own.terms.memory_max;
   answer.granted = bytes <= std::max({*left, own.promised, own.inherited_memory}) &&
                    (bytes <= own.recorded.memory || record_memory(client, index, bytes, now_ns));
   if (answer.granted)
     own.promised = bytes, own.inherited_memory = 0;
   else
-    answer.wait = {}, answer.decided_by = refused_by;
+    refused.total = answer.total, answer = std::move(refused);
   const std::uint64_t holds = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
   answer.free = *left - std::min(*left, holds);
   return answer;
+}
+
+/// Whether all that the client has on the host may be on its devices again; then it is promised that.
+bool Scheduler::has_room(Client& client, std::uint64_t now_ns) {
+  std::vector<Client::Slot>& slots = client.slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].device < 0) continue;
+    slots[i].promised = 0;
+    const std::uint64_t bytes = client.swapped(i), others = held_by_others(client, slots[i].device, "/", false),
+                        size = devices_[static_cast<std::size_t>(slots[i].device)].memory_bytes;
+    if (bytes <= size - std::min(size, others) && hold_memory(client, i, bytes, now_ns).granted) continue;
+    for (Client::Slot& slot : slots) slot.promised = 0;
+    return false;
+  }
+  return true;
+}
+
+void Scheduler::swap_clients(std::uint64_t now_ns) {
+  for (Client& client : clients_) {
+    if (effective_[client.node].swapped) {
+      client.want_swapped(true);
+    } else if (client.wanted_swapped()) {
+      client.waits_for_room = client.is_swapped() && !has_room(client, now_ns);
+      if (!client.waits_for_room) client.want_swapped(false);
+    }
+  }
+}
+
+std::vector<std::pair<const Client*, Client::SwapNews>> Scheduler::swap_news() {
+  std::vector<std::pair<const Client*, Client::SwapNews>> all;
+  for (Client& client : clients_)
+    if (auto news = client.swap_news()) all.emplace_back(&client, std::move(*news));
+  return all;
 }
 
 }  // namespace gpuctl::daemon

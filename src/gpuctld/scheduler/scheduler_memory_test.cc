@@ -66,6 +66,78 @@ TEST_F(SchedulerMemory, ALimitIsForAllBelow) {
   EXPECT_FALSE(answer.total || answer.free);
 }
 
+struct Swapped : SchedulerMemory {
+  void freeze(const char* value) {
+    sched::SliceTree tree = scheduler.tree();
+    EXPECT_TRUE(tree.change("a/b", {.frozen = value}, kRoot));
+    scheduler.set_tree(tree, 1);
+  }
+  void says(FakeProgram& program, const ipc::Swap& swap) {
+    ipc::store(program.stub->swap, ipc::pack_swap(swap));
+    scheduler.update(2);
+  }
+  std::string news() {
+    std::string all;
+    for (const auto& [client, one] : scheduler.swap_news()) all += std::string(one.event) + ": " + one.text + "\n";
+    return all;
+  }
+};
+
+TEST_F(Swapped, WhatIsOnTheHostIsForOthersUntilItFitsAgain) {
+  FakeProgram below(scheduler, "a/b"), above(scheduler, "a");
+  EXPECT_TRUE(hold(below, 80));
+  EXPECT_FALSE(hold(above, 80));
+  freeze("swapped");
+  EXPECT_EQ(ipc::load(below.stub->swap_wanted), 1u);
+  EXPECT_EQ(ipc::load(above.stub->swap_wanted), 0u);
+  EXPECT_FALSE(hold(above, 80)) << "it has not left yet";
+  says(below, {ipc::MemoryIs::on_host});
+  EXPECT_EQ(news(), "swapped: 80M of its memory are on the host\n");
+  const ipc::ClientUsage usage = below.client->usage(0);
+  EXPECT_EQ(usage.memory, 0);
+  EXPECT_EQ(usage.swapped, static_cast<std::int64_t>(80 * kMiB));
+  EXPECT_EQ(below.client->describe().state, "swapped");
+  EXPECT_TRUE(hold(above, 80));
+
+  freeze("no");
+  EXPECT_EQ(ipc::load(below.stub->swap_wanted), 1u) << "there is no room";
+  EXPECT_TRUE(news().starts_with("not-restored: 80M of its memory are on the host, and wait for room"));
+  EXPECT_TRUE(hold(above, 20));
+  scheduler.swap_clients(3);
+  EXPECT_EQ(ipc::load(below.stub->swap_wanted), 0u);
+  EXPECT_FALSE(hold(above, 21)) << "it is promised to who comes back";
+  below.demand(5);
+  says(below, {ipc::MemoryIs::returning});
+  EXPECT_EQ(below.client->usage(0).demand, 0) << "its calls wait";
+  says(below, {});
+  EXPECT_EQ(news(), "restored: \n");
+  EXPECT_EQ(below.client->usage(0).demand, 5);
+  EXPECT_FALSE(below.client->usage(0).swapped);
+}
+
+TEST_F(Swapped, WhoCannotSaysWhyAndCountsAsBefore) {
+  FakeProgram below(scheduler, "a/b"), above(scheduler, "a");
+  EXPECT_TRUE(hold(below, 80));
+  freeze("swapped");
+  says(below, {ipc::MemoryIs::on_gpu, ipc::NotSwapped::refused, 801});
+  EXPECT_EQ(news(), "not-swapped: its memory stays on the GPU: the driver refuses it (error 801)\n");
+  EXPECT_EQ(news(), "");
+  EXPECT_FALSE(hold(above, 80));
+  ipc::store(below.stub->swap, 0xffffffffu);  // whatever a page says
+  scheduler.update(3);
+  EXPECT_EQ(below.client->swap(), ipc::Swap{});
+  says(below, {ipc::MemoryIs::lost, ipc::NotSwapped::refused, 719});
+  EXPECT_EQ(news(),
+            "not-restored: the driver has lost its memory: the driver refuses it (error 719); it must start again\n");
+}
+
+TEST_F(Swapped, WhoSaysSoUnaskedHoldsItAll) {
+  FakeProgram below(scheduler, "a/b"), above(scheduler, "a");
+  EXPECT_TRUE(hold(below, 80));
+  says(below, {ipc::MemoryIs::on_host});
+  EXPECT_FALSE(hold(above, 80));
+}
+
 /// Above it allocations are granted and wait, by how far above the slice is then.
 struct MemoryHigh : SchedulerMemory {
   MemoryHigh() {
@@ -109,6 +181,29 @@ TEST_F(MemoryHigh, WhatIsRefusedDoesNotWait) {
   EXPECT_FALSE(refused.granted);
   EXPECT_EQ(refused.wait.count(), 0);
   EXPECT_EQ(refused.decided_by, "both");
+}
+
+TEST_F(SchedulerMemory, WhatIsKeptForASliceIsRefusedToOthers) {
+  FakeProgram ls(scheduler, "free"), batch(scheduler, "a");
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.create("ls", {.memory_min = 1000 * static_cast<std::int64_t>(kMiB)}, kRoot));
+  ASSERT_TRUE(tree.change("a", {.memory_unlimited = true}, kRoot));
+  scheduler.set_tree(tree, 1);
+  scheduler.move({ls.client}, "ls", 1);
+  EXPECT_TRUE(batch.memory_limited());
+  EXPECT_TRUE(hold(batch, 24));
+  const auto refused = scheduler.hold_memory(*batch.client, 0, 25 * kMiB, 1);
+  EXPECT_FALSE(refused.granted);
+  EXPECT_EQ(refused.decided_by, "ls");
+  EXPECT_TRUE(refused.kept);
+  EXPECT_TRUE(hold(ls, 1000));
+  EXPECT_FALSE(hold(ls, 1001));
+  EXPECT_TRUE(hold(batch, 0));
+  EXPECT_TRUE(hold(ls, 1024));
+  EXPECT_FALSE(hold(batch, 1));
+  ASSERT_TRUE(tree.change("ls", {.memory_min = 0}, kRoot));
+  scheduler.set_tree(tree, 1);
+  EXPECT_FALSE(batch.memory_limited());
 }
 
 TEST_F(SchedulerMemory, EachDeviceCountsForItself) {

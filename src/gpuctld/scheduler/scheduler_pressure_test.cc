@@ -55,6 +55,11 @@ TEST(PressureInScheduler, StaysWithItsSliceWhenOthersComeAndGoAndEndsWithTheProg
   scheduler.set_tree(tree, 3 * kStep);
   EXPECT_EQ(waited(scheduler, "m", 3 * kStep).second, 2.0);
   EXPECT_EQ(waited(scheduler, "a", 3 * kStep).second, 0.0);
+  ASSERT_TRUE(tree.remove("a", 0, kRoot));
+  ASSERT_TRUE(tree.create("z", {}, kRoot));
+  scheduler.set_tree(tree, 3 * kStep);
+  EXPECT_EQ(waited(scheduler, "m", 3 * kStep).second, 2.0);
+  EXPECT_EQ(waited(scheduler, "z", 3 * kStep).second, 0.0);
   scheduler.remove(*program.client, 4 * kStep);
   EXPECT_EQ(waited(scheduler, "m", 9 * kStep).second, 3.0);
 }

@@ -23,8 +23,14 @@ void Scheduler::renew_quotas(std::uint64_t now_ns) {
   std::map<std::string, Quota> wanted;
   for (const auto& [path, slice] : tree_.slices())
     if (const Quota quota = sched::quota_of(slice); quota.any()) wanted[path] = quota;
+  std::erase_if(throttled_before_, [&](const auto& entry) { return tree_.find(entry.first) == nullptr; });
   for (auto& quotas : quotas_) {
-    std::erase_if(quotas, [&](const auto& entry) { return !wanted.contains(entry.first); });
+    std::erase_if(quotas, [&](const auto& entry) {
+      if (wanted.contains(entry.first)) return false;
+      if (tree_.find(entry.first) != nullptr)
+        throttled_before_[entry.first] += entry.second.bandwidth.seen(instant(now_ns));
+      return true;
+    });
     if (wanted.empty()) continue;
     std::vector<QuotaUse*>& of_node = quota_of_.emplace_back();
     for (const auto& [path, slice] : tree_.slices()) {
@@ -103,12 +109,10 @@ std::uint64_t Scheduler::quota_ns() const {
 
 sched::Bandwidth::Seen Scheduler::throttled(const std::string& slice, std::uint64_t now_ns) const {
   sched::Bandwidth::Seen all;
+  if (const auto before = throttled_before_.find(slice); before != throttled_before_.end()) all = before->second;
   for (const auto& quotas : quotas_)
-    if (const auto quota = quotas.find(slice); quota != quotas.end()) {
-      const sched::Bandwidth::Seen seen = quota->second.bandwidth.seen(instant(now_ns));
-      all.times += seen.times;
-      all.time += seen.time;
-    }
+    if (const auto quota = quotas.find(slice); quota != quotas.end())
+      all += quota->second.bandwidth.seen(instant(now_ns));
   return all;
 }
 

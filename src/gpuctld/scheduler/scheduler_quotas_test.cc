@@ -96,6 +96,20 @@ TEST(QuotasInScheduler, WhoNeedsLessIsNotThrottled) {
   EXPECT_EQ(scene.scheduler->throttled("q", scene.now_ns).times, 0);
 }
 
+TEST(QuotasInScheduler, HowOftenASliceWasThrottledOutlivesItsQuota) {
+  Scene scene({{"q", {.quota = "40ms/100ms"}}});
+  Program program(*scene.scheduler, "q");
+  scene.pass(500, program, kSms);
+  const auto before = scene.scheduler->throttled("q", scene.now_ns);
+  ASSERT_GT(before.times, 0);
+  scene.set("q", {.quota = "none"});
+  EXPECT_EQ(scene.scheduler->throttled("q", scene.now_ns).times, before.times);
+  EXPECT_EQ(scene.scheduler->throttled("q", scene.now_ns).time, before.time);
+  scene.set("q", {.quota = "40ms/100ms"});
+  scene.pass(500, program, kSms);
+  EXPECT_GT(scene.scheduler->throttled("q", scene.now_ns).times, before.times);
+}
+
 TEST(QuotasInScheduler, ABurstUsesWhatWasLeftBefore) {
   for (const bool burst : {false, true}) {
     Scene scene({{"q", {.quota = "40ms/100ms", .burst = burst ? "40ms" : "none"}}});

@@ -251,6 +251,7 @@ class DaemonTest(DaemonTestCase):
 
     def test_a_change_that_cannot_be_stored_is_made_and_says_so(self):
         self.start()
+        os.remove(self.path + ".state/state.json")  # so it must be written as a whole
         os.mkdir(self.path + ".state/state.json.new")
         os.mkdir(self.path + ".state/state.json.new/full")
         replies = [

@@ -93,6 +93,22 @@ class StateFile(DaemonTestCase):
         self.assertIn(f"gpuctld: {file}: slice b: weight", lines[1])
         self.assertEqual(lines[2], f"gpuctld: {file}: as it was found, it is kept as {file}.bad")
 
+    def test_a_change_that_is_not_whole_does_not_count(self):
+        self.start()
+        self.call("CreateSlice", path="a", settings={"weight": 7})
+        self.call("SetSlice", path="a", settings={"weight": 8})
+        self.kill()
+        file = self.path + ".state/state.json"
+        os.truncate(file, os.path.getsize(file) - 1)
+        self.start()
+        self.assertEqual(self.slices()["a"]["weight"], 7)
+        self.daemon.terminate()
+        _, errors = self.daemon.communicate(timeout=60)
+        self.daemon = None
+        said = f"gpuctld: {file}: change 2 and what follows, because it is not whole; left out"
+        self.assertIn(said, errors.splitlines())
+        self.assertTrue(os.path.exists(file + ".bad"))
+
     def test_each_damaged_file_is_kept(self):
         damaged = [f'{{"version":1,"slices":[{text}],"configured":[]}}' for text in ("1", "2", "3", "2")]
         for text in damaged:

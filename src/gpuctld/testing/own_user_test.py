@@ -8,6 +8,7 @@ Needs root and setpriv(1); skipped without.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -46,6 +47,7 @@ esac
 class OwnUserTestCase(DaemonTestCase):
     MPS_SOCKET = True
     LOOKS = False
+    CONFIG = ""
 
     def setUp(self):
         super().setUp()
@@ -92,7 +94,7 @@ class OwnUserTestCase(DaemonTestCase):
         os.mkdir(state, 0o700)
         os.chown(state, OWN, OWN)
         listener = self.listen("s")
-        config = self.write("c.toml", "")
+        config = self.write("c.toml", self.CONFIG)
         drop = [
             *("setpriv", f"--reuid={OWN}", f"--regid={OWN}", "--clear-groups", "--no-new-privs"),
             *("--bounding-set=-all,+kill", "--inh-caps=-all,+kill", "--ambient-caps=-all,+kill"),
@@ -170,8 +172,8 @@ class OwnUserTest(OwnUserTestCase):
         self.assertIsNone(self.call("CreateSlice", **create).get("error"))
 
 
-class LookTest(OwnUserTestCase):
-    """Programs that use a GPU past gpuctl, seen with the capabilities of gpuctld-look@.service alone."""
+class Looking(OwnUserTestCase):
+    """Beside programs that use a GPU past gpuctl, seen with the capabilities of gpuctld-look@.service alone."""
 
     LOOKS = True
     OTHER = 65533
@@ -187,9 +189,11 @@ class LookTest(OwnUserTestCase):
         self.past, self.comes_and_goes = (self.use(device) for _ in range(2))
 
     def use(self, device):
+        os.makedirs(os.path.join(self.directory, "driver"), exist_ok=True)
+        driver = shutil.copy(self.FAKE_DRIVER, os.path.join(self.directory, "driver", "libcuda.so.1"))
         program = subprocess.Popen(
             [
-                *("setpriv", f"--reuid={self.OTHER}", "--clear-groups"),
+                *("setpriv", f"--reuid={self.OTHER}", "--clear-groups", "env", f"LD_PRELOAD={driver}"),
                 *("sh", "-c", 'exec 9<"$0" && echo ready && read -r x', device),
             ],
             stdin=subprocess.PIPE,
@@ -199,6 +203,8 @@ class LookTest(OwnUserTestCase):
         self.assertEqual(program.stdout.readline(), b"ready\n")
         return program
 
+
+class LookTest(Looking):
     def notes(self):
         said = self.call("GetStatus")["parameters"]["notes"]
         return [note for note in said if "without gpuctl's library" in note]
@@ -212,6 +218,17 @@ class LookTest(OwnUserTestCase):
         events = self.call("Events")["parameters"]["events"]
         (event,) = [one for one in events if one["kind"] == "unmanaged"]
         self.assertEqual((event["pid"], event["uid"], event["command"]), (self.past.pid, self.OTHER, "sh"))
+
+
+class MandatoryTest(Looking):
+    """CAP_KILL is all that it takes to end such programs."""
+
+    CONFIG = f'[daemon]\nmandatory = "user:{Looking.OTHER}"\n'
+
+    def test_a_program_past_gpuctl_is_ended(self):
+        self.assertEqual(self.past.wait(60), -signal.SIGTERM)
+        kinds = {one["kind"] for one in self.call("Events")["parameters"]["events"] if one["pid"] == self.past.pid}
+        self.assertEqual(kinds, {"unmanaged", "killed"})
 
 
 class WithoutMpsSocketTest(OwnUserTestCase):

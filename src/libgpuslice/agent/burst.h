@@ -103,6 +103,15 @@ class Burst {
     return streams_idle(idle).has_value();
   }
 
+  /// Whether one of its streams is known not to be complete: `runs(key, there)`, as for issued().
+  template <class Runs>
+  bool any_runs(Runs runs) {
+    const List list = copy();
+    const auto there = [&] { return number_.load(std::memory_order_acquire) == list.number; };
+    return std::any_of(list.streams.begin(), list.streams.begin() + list.count,
+                       [&](const StreamKey& key) { return runs(key, there); });
+  }
+
   /// What count() of waited() writes is written here too, at no other time.
   template <class Count>
   void counting(Count count) {
@@ -201,20 +210,26 @@ class Burst {
   /// The number of the list whose streams are idle, all that there are; none: they are not, or it is not known.
   template <class Idle>
   std::optional<std::uint32_t> streams_idle(Idle idle) {
+    const List list = copy();
+    const auto there = [&] { return number_.load(std::memory_order_acquire) == list.number; };
+    if (list.many) return std::nullopt;
+    for (std::size_t i = 0; i < list.count; ++i)
+      if (!idle(list.streams[i], there)) return std::nullopt;
+    return there() ? std::optional(list.number) : std::nullopt;
+  }
+
+  struct List {
     std::array<StreamKey, kMostStreams> streams;
-    std::uint32_t count = 0, number = 0;
-    const auto there = [&] { return number_.load(std::memory_order_acquire) == number; };
-    {
-      const std::lock_guard lock(lock_);
-      number = number_.load(std::memory_order_relaxed);
-      if (begun_ns_ == 0) return number;
-      if (many_) return std::nullopt;
-      count = count_.load(std::memory_order_relaxed);
-      for (std::size_t i = 0; i < count; ++i) streams[i] = at(i);
-    }
-    for (std::size_t i = 0; i < count; ++i)
-      if (!idle(streams[i], there)) return std::nullopt;
-    return there() ? std::optional(number) : std::nullopt;
+    std::uint32_t count, number;
+    bool many;
+  };
+  /// Its streams; none: there is no burst. Takes the lock.
+  List copy() {
+    const std::lock_guard lock(lock_);
+    List list{.streams = {}, .count = 0, .number = number_.load(std::memory_order_relaxed), .many = many_};
+    if (begun_ns_ != 0) list.count = count_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < list.count; ++i) list.streams[i] = at(i);
+    return list;
   }
 
   // A burst of one stream touches what comes before the second of keys_: one cache line, with what Activity has there.

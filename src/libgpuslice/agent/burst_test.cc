@@ -156,6 +156,20 @@ TEST(Burst, SaysWhetherItsStreamsAreIdleAndGoesOn) {
   EXPECT_FALSE(program.burst.idle(program.idle())) << "there are streams that it does not know";
 }
 
+TEST(Burst, SaysWhetherAStreamThatItKnowsRuns) {
+  Program program;
+  const auto runs = [&](const StreamKey& key, auto&& there) { return there() && program.busy.contains(key); };
+  EXPECT_FALSE(program.burst.any_runs(runs));
+  program.launch(kA);
+  program.launch(kB);
+  EXPECT_TRUE(program.burst.any_runs(runs));
+  program.busy.erase(stream_key(kA));
+  EXPECT_TRUE(program.burst.any_runs(runs));
+  for (int i = 3; i < 30; ++i) program.launch(stream(i));
+  program.busy.clear();
+  EXPECT_FALSE(program.burst.any_runs(runs)) << "of more streams than it knows these are not busy";
+}
+
 TEST(Burst, DoesNotAskAboutStreamsThatAreGone) {
   Program program;
   program.launch(kA);

@@ -149,6 +149,17 @@ int current_burst_device() {
   return device_of_context();
 }
 
+bool work_runs(int device) {
+  return Activity::get().burst(device).any_runs([device](const StreamKey& key, auto there) {
+    // Of another thread, or another device's: it cannot be asked.
+    if (key != stream_key(key.first) || (is_default(key.first) && device_of_context() != device)) return false;
+    const std::shared_lock lock(Activity::get().streams_used());
+    const NoCapture guard;
+    if (!there() || !guard) return true;  // it is asked at the next look
+    return driver().cuStreamQuery && driver().cuStreamQuery(key.first) == CUDA_ERROR_NOT_READY;
+  });
+}
+
 bool burst_idle(int device) {
   return Activity::get().burst(device).idle(Ask(device));
 }

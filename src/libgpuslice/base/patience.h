@@ -18,7 +18,13 @@ class Patience {
   /// Where a stream may wait for the program (waiting_streams.h), and nothing runs that it could be behind.
   static constexpr std::chrono::milliseconds kWhileItMayWait{200};
 
-  explicit Patience(Clock::time_point now = Clock::now()) : since_(now) {}
+  /// How long nothing gets on before it is over.
+  struct Limits {
+    Clock::duration while_it_runs = kWhileItRuns, while_it_may_wait = kWhileItMayWait;
+  };
+
+  explicit Patience(Clock::time_point now = Clock::now()) : Patience(Limits{}, now) {}
+  explicit Patience(Limits limits, Clock::time_point now = Clock::now()) : limits_(limits), since_(now) {}
 
   /// Called each time the thread looks. `progress` changes whenever something gets on, which renews the patience.
   /// `runs`: something is on the GPU. `may_wait()`: whether a stream may wait for the program.
@@ -28,11 +34,12 @@ class Patience {
       progress_ = progress;
       since_ = now;
     }
-    if (now - since_ >= kWhileItRuns) return true;
-    return !runs && now - since_ >= kWhileItMayWait && may_wait();
+    if (now - since_ >= limits_.while_it_runs) return true;
+    return !runs && now - since_ >= limits_.while_it_may_wait && may_wait();
   }
 
  private:
+  Limits limits_;
   Clock::time_point since_;
   std::uint64_t progress_ = 0;
 };

@@ -40,4 +40,14 @@ TEST(Patience, IsRenewedByProgress) {
   EXPECT_FALSE(patience.is_over(3, true, kSomeoneWaits, kBegin + 2 * Patience::kWhileItRuns - 1ns));
 }
 
+TEST(Patience, IsAsLongAsItsLimits) {
+  constexpr Patience::Limits kLimits{.while_it_runs = 3s, .while_it_may_wait = 1s};
+  Patience patience(kLimits, kBegin);
+  EXPECT_FALSE(patience.is_over(1, true, kNobodyAsks, kBegin));
+  EXPECT_FALSE(patience.is_over(1, false, kNobodyAsks, kBegin + 1s - 1ns));
+  EXPECT_FALSE(patience.is_over(1, false, kNobodyWaits, kBegin + 3s - 1ns));
+  EXPECT_TRUE(patience.is_over(1, false, kSomeoneWaits, kBegin + 1s));
+  EXPECT_TRUE(patience.is_over(1, true, kNobodyAsks, kBegin + 3s));
+}
+
 }  // namespace gpuslice::patience_test

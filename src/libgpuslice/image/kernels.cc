@@ -101,6 +101,14 @@ void Kernels::remove(const std::vector<std::shared_ptr<KernelInfo>>& kernels) {
   ++g_launch_words.kernels;
 }
 
+bool Kernels::any_may_wait() {
+  std::shared_lock lock(mutex_);
+  return std::ranges::any_of(by_handle_, [](const auto& entry) {
+    const KernelInfo& kernel = *entry.second;
+    return kernel.launches > 0 && kernel.blocks_wait != gpuctl::ptx::BlocksWait::kNo;
+  });
+}
+
 std::string Kernels::note_stuck(std::uint64_t hash) {
   std::shared_lock lock(mutex_);
   for (const auto& [handle, kernel] : by_handle_) {

@@ -234,6 +234,9 @@ class Kernels {
   /// The launch has ended after all: its next launches are confined as ever.
   void note_ended(std::uint64_t hash);
 
+  /// Whether a kernel was launched that may wait for what others write in memory: other blocks, or the program.
+  bool any_may_wait();
+
   /// Kernels launched since the last call, or all kernels, as `gpuctl explain` shows them.
   std::vector<gpuctl::ipc::Kernel> report(bool all);
 

@@ -82,6 +82,23 @@ TEST(Kernels, TheReasonIsThatOfTheLatestLaunch) {
   Kernels::get().remove({one});
 }
 
+TEST(Kernels, OfThoseThatWereLaunchedAnyMayWaitUnlessItIsKnownNotTo) {
+  Kernels::get().forget_after_fork();
+  const auto one = kernel("one"), other = kernel("other");
+  Kernels::get().add(handle(5), one);
+  Kernels::get().add(handle(6), other);
+  EXPECT_FALSE(Kernels::get().any_may_wait());
+  other->count_free_launch();
+  EXPECT_TRUE(Kernels::get().any_may_wait()) << "nothing is known of it";
+  other->blocks_wait = gpuctl::ptx::BlocksWait::kNo;
+  EXPECT_FALSE(Kernels::get().any_may_wait());
+  one->blocks_wait = gpuctl::ptx::BlocksWait::kYes;
+  EXPECT_FALSE(Kernels::get().any_may_wait());
+  one->count_launch();
+  EXPECT_TRUE(Kernels::get().any_may_wait());
+  Kernels::get().remove({one, other});
+}
+
 TEST(Kernels, WhatAnotherThreadTakesAwayIsNotFound) {
   const auto one = kernel("one");
   Kernels::get().add(handle(2), one);

@@ -2,6 +2,7 @@
 // Also the call that frees memory in a stream's order. Other calls that free memory block in the driver: memory.cc.
 #include <optional>
 
+#include "libgpuslice/agent/swap.h"
 #include "libgpuslice/base/array_bytes.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/dlsym.h"
@@ -137,6 +138,7 @@ GPUSLICE_HOOK cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
 }
 
 GPUSLICE_HOOK cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
+  Swap::get().note_managed_memory();
   return allocate_bytes(driver().cuMemAllocManaged, out, bytes, flags);
 }
 

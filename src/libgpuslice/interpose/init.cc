@@ -1,10 +1,12 @@
 // cuInit starts the client. A forked child starts over.
 #include <pthread.h>
 
+#include <chrono>
 #include <cstdio>
 
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/contexts.h"
+#include "libgpuslice/agent/swap.h"
 #include "libgpuslice/base/allocations.h"
 #include "libgpuslice/base/bypassing_libraries.h"
 #include "libgpuslice/base/capture.h"
@@ -33,6 +35,9 @@ namespace gpuslice {
 
 namespace {
 
+/// Between two looks of the client's thread while calls of the driver wait (swap.h): its sign of life needs no more.
+constexpr std::chrono::milliseconds kWhileAway{200};
+
 /// In the format of nvidia-smi -L: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
 std::string uuid_text(const CUuuid& uuid) {
   std::string text = "GPU-";
@@ -59,6 +64,7 @@ void start_over_in_child() {
   CompileQueue::get().forget_after_fork();
   Client::get().forget_after_fork();
   Activity::get().forget_after_fork();
+  Swap::get().forget_after_fork();
   StreamPriorities::get().forget_after_fork();
   forget_open_lanes_after_fork();
   Kernels::get().forget_after_fork();
@@ -102,8 +108,9 @@ void start_client_if_initialised() {
   (void)registered;
   Contexts::end_before_driver();
   g_before_deep_binding = [] { join_all(); };
-  Client::get().set_kernel_source([](bool all) { return Kernels::get().report(all); });
+  Client::get().set_kernel_source([](bool all) { return Swap::get().report_kernels(all); });
   Client::get().set_tick([] {
+    if (Swap::get().look()) return kWhileAway;
     CompileQueue::get().tick();
     Contexts::rescue_stuck();
     return Activity::get().look();

@@ -8,19 +8,22 @@
 
 namespace gpuslice {
 
-bool Context::wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done) {
+bool Context::wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done,
+                                std::optional<Patience::Limits> limits) {
   const auto may_wait = [&] {
+    if (limits) return true;
     lock.unlock();  // the driver is asked
     const bool waits = !WaitingStreams::get().none();
     lock.lock();
     return waits;
   };
-  Patience patience;
+  const Patience::Limits its = limits.value_or(Patience::Limits{});
+  Patience patience(its);
   while (!ended()) {
     if (done()) return true;
     const LaunchBook::Progress now = stream ? state_.book.progress_of(*stream) : state_.book.progress();
     if (stream && stream->gave_up == now.mark) return false;
-    if (now.runs && view().granted() == 0) patience = Patience();  // it rests until something is granted
+    if (now.runs && view().granted() == 0) patience = Patience(its);  // it rests until something is granted
     if (patience.is_over(now.mark, now.runs, may_wait)) {
       if (stream) stream->gave_up = now.mark;
       debug("launches may wait for the program, so it goes on without waiting for them");
@@ -49,10 +52,12 @@ void Context::publish_usage() {
   state_.usage.publish();
 }
 
-bool Context::quiesce() {
+bool Context::quiesce(std::optional<Patience::Limits> limits) {
   std::unique_lock lock(state_.book.mutex());
   state_.book.stop();
-  return wait_for_launches(lock, nullptr, [this] { return state_.book.outstanding() == 0; }) || ended();
+  return wait_for_launches(
+             lock, nullptr, [this] { return state_.book.outstanding() == 0; }, limits) ||
+         ended();
 }
 
 void Context::resume_launches() {

@@ -84,7 +84,7 @@ class Context final : public Opaque::Owner, public LaunchSource {
   /// Publishes the usage again, after Activity wrote another demand in its place.
   void publish_usage();
 
-  bool quiesce() override;
+  bool quiesce(std::optional<Patience::Limits> limits) override;
   void resume_launches() override;
   /// Whether no launch is known to be on the GPU. The context need not be current.
   bool idle() override;
@@ -114,8 +114,9 @@ class Context final : public Opaque::Owner, public LaunchSource {
 
   // The caller holds the book's mutex in what follows. Those that take its lock give it up while they wait.
   /// Waits until `done()`, which depends on launches of `stream` (null: of any). Returns false if that is no use, since
-  /// they may wait for the program (patience.h), and where nothing is managed any more.
-  bool wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done);
+  /// they may wait for the program (patience.h), and where nothing is managed any more. `limits`: as for quiesce().
+  bool wait_for_launches(std::unique_lock<std::mutex>& lock, Stream* stream, const std::function<bool()>& done,
+                         std::optional<Patience::Limits> limits = std::nullopt);
   const char* why_crowded(const Stream& stream, bool workers_get_on) const;
   bool short_enough(Instance& instance, std::uint64_t tasks, std::uint32_t per_sm);
   void plan(Launch& launch, const Stream& stream);

@@ -313,6 +313,13 @@ void Lane::set_mark() {
   if (CUevent event = mark(launches / kMarkEvery)) driver().cuEventRecord(event, open() ? place_.there.stream : stream);
 }
 
+void Lane::look_at_marks() {
+  const std::uint64_t latest = launches / kMarkEvery;
+  std::uint64_t reached = std::max(marks_reached.load(), latest - std::min<std::uint64_t>(latest, marks.size() - 1));
+  while (reached < latest && is_reached(mark(reached + 1))) ++reached;
+  marks_reached = reached;
+}
+
 bool Lane::is_over() const {
   const NoCapture guard;
   if (!guard) return false;

@@ -63,7 +63,8 @@ struct Lane : std::enable_shared_from_this<Lane> {
   LaunchTimer timer;
   OpaqueJob job;  ///< the latest launch, while a policy for jobs is in force
   std::uint64_t launches = 0;
-  std::uint64_t blocks = 0;  ///< blocks of the largest launch since the stream was last empty
+  std::atomic<std::uint64_t> marks_reached{0};  ///< number of the latest one that was found to be reached
+  std::uint64_t blocks = 0;                     ///< blocks of the largest launch since the stream was last empty
   std::atomic<bool> busy{false};
   std::atomic<std::uint64_t> before_gate{0};  ///< `blocks`, while a launch waits for a grant and one before it goes on
   std::atomic<const char*> latest{nullptr};   ///< Opaque::Launch::name
@@ -97,6 +98,8 @@ struct Lane : std::enable_shared_from_this<Lane> {
   void wait_for_gpu(Ahead ahead, std::unique_lock<std::mutex>& held);
   /// Records the mark after the launches so far.
   void set_mark();
+  /// Brings `marks_reached` up to date.
+  void look_at_marks();
   /// Whether everything in the stream is complete.
   bool is_over() const;
 

@@ -24,8 +24,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool may_wait() {
+/// Whether a stream may wait for the program. Who settles takes no longer than may_wait() allows, and others let it
+/// pass.
+bool a_stream_waits() {
   return !WaitingStreams::get().none();
+}
+
+/// Whether something that runs may wait for the program. Kernels wait for the host as they wait for other blocks.
+bool may_wait() {
+  return a_stream_waits() || Kernels::get().any_may_wait();
 }
 
 }  // namespace
@@ -84,7 +91,7 @@ Opaque::Turn::Turn(Opaque& opaque, CUstream stream, const Launch& launch)
     : stream_(stream), lane_(&opaque.lane_of(stream)) {
   goes_anywhere();
   join_others(*lane_);
-  opaque.settling_.let_pass(may_wait);
+  opaque.settling_.let_pass(a_stream_waits);
   lock_ = std::unique_lock(lane_->mutex);
   const bool tells = opaque.reports_jobs();
   if (lane_->launches % Lane::kMarkEvery == 0)
@@ -109,24 +116,38 @@ void Opaque::Turn::note_suspect(const Launch& launch, std::uint32_t sms_of_devic
 }
 
 /// Whether everything is complete that the program launched or that waits for it.
-Settling::Device Opaque::look_before(const Lane& own) {
-  if (owner_.ended()) return Settling::Device::kBroken;
-  if (!WaitingStreams::get().none()) return Settling::Device::kMayWait;
+Settling::Seen Opaque::look_before(const Lane& own) {
+  if (owner_.ended()) return {Settling::Device::kBroken};
+  Settling::Seen seen{Settling::Device::kIdle};
+  if (a_stream_waits()) seen.device = Settling::Device::kBusy;
   std::lock_guard lock(mutex_);
-  const bool idle = std::all_of(lanes_.begin(), lanes_.end(), [&](const auto& entry) {
-    Lane& lane = *entry.second;
-    if (&lane == &own) return lane.is_over();
-    const std::unique_lock turn(lane.mutex, std::try_to_lock);
-    return turn.owns_lock() && lane.is_over();
-  });
-  return idle ? Settling::Device::kIdle : Settling::Device::kRuns;
+  for (const auto& [key, lane] : lanes_) {
+    std::unique_lock<std::mutex> turn;
+    const bool its_turn = lane.get() == &own || (turn = std::unique_lock(lane->mutex, std::try_to_lock)).owns_lock();
+    if (its_turn) lane->look_at_marks();
+    seen.progress += lane->marks_reached;
+    if (seen.device == Settling::Device::kIdle && (!its_turn || !lane->is_over()))
+      seen.device = Settling::Device::kBusy;
+  }
+  return seen;
 }
 
 Opaque::Settled::Settled(Opaque& opaque, const Lane& own) : opaque_(opaque) {
   begun_ = !capturing_anything() && opaque_.settling_.begin();
-  if (!begun_ || !Settling::wait([&] { return opaque_.look_before(own); })) return;
-  quiesced_.emplace();
-  settled_ = quiesced_->quiet();
+  if (!begun_) return;
+  const Settling& settling = opaque_.settling_;
+  std::optional<bool> waits;  // no launch begins meanwhile
+  const auto may = [&] { return waits ? *waits : waits.emplace(may_wait()); };
+  if (!settling.wait([&] { return opaque_.look_before(own); }, may)) return;
+  if (settling.pauses() || may())
+    quiesced_.emplace(QuiesceLaunches::kAllDevices, settling.limits());
+  else
+    quiesced_.emplace();
+  // What was launched while nothing was in force is in no lane.
+  const auto look = [&] {
+    return Settling::Seen{work_runs(opaque_.view_.device_index()) ? Settling::Device::kBusy : Settling::Device::kIdle};
+  };
+  settled_ = quiesced_->quiet() && settling.wait(look, may);
 }
 
 Opaque::Settled::~Settled() {
@@ -157,7 +178,7 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
   Lane& lane = lane_of(stream);
   // Nearly each launch of a kernel that could have its other form asks. The launch itself looks again.
   if (lane.was_open_in(place_now(launch).part)) return true;
-  settling_.let_pass(may_wait);
+  settling_.let_pass(a_stream_waits);
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
   Place place = place_now(launch);
@@ -172,7 +193,7 @@ bool Opaque::confines(CUstream stream, const Launch& launch) {
 std::optional<GrantView::Part> Opaque::part_of_graphs(CUstream stream, const Launch& launch) {
   if (reports_jobs() || view_.ahead_when_settled().count() == 0 || capturing_anything()) return std::nullopt;
   Lane& lane = lane_of(stream);
-  settling_.let_pass(may_wait);
+  settling_.let_pass(a_stream_waits);
   const std::lock_guard lock(lane.mutex);
   if (view_.granted() == 0) start_when_granted(lane, launch);
   const GrantView::Part part = place_now(launch).part;
@@ -184,7 +205,7 @@ bool Opaque::use_part(CUstream stream, const GrantView::Part& part, std::uint32_
                       const std::function<void(const GreenContexts::Confined&, const GreenContexts::Hold&)>& use) {
   if (!may_use_own_streams(kQueuesToMove)) return false;
   Lane& lane = lane_of(stream);
-  settling_.let_pass(may_wait);
+  settling_.let_pass(a_stream_waits);
   const std::lock_guard lock(lane.mutex);
   lane.join_now();
   const RelaxedCapture relaxed;

@@ -193,7 +193,7 @@ class Opaque {
   Lane& lane_of(CUstream stream);
   Place place_now(const Launch& launch);
   void find_or_make(Lane& lane, Place& place, std::uint32_t least);
-  Settling::Device look_before(const Lane& own);
+  Settling::Seen look_before(const Lane& own);
   void consider(const Lane& lane, Look& look) const;
   bool reports_jobs() const;
   void start_when_granted(Lane& lane, const Launch& launch);

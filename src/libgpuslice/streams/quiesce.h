@@ -7,7 +7,10 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <vector>
+
+#include "libgpuslice/base/patience.h"
 
 namespace gpuslice {
 
@@ -15,8 +18,9 @@ namespace gpuslice {
 class LaunchSource {
  public:
   /// Blocks new launches and waits until none is incomplete. After that the caller may make driver calls that block.
-  /// Returns false if that takes too long. The caller must call resume_launches() in any case.
-  virtual bool quiesce() = 0;
+  /// Returns false if that takes too long: as Patience says, or with `limits`, which are for where something may wait
+  /// for the program that its streams do not tell of. The caller must call resume_launches() in any case.
+  virtual bool quiesce(std::optional<Patience::Limits> limits) = 0;
   virtual void resume_launches() = 0;
   /// Whether no launch is known to be on the GPU.
   virtual bool idle() = 0;
@@ -28,6 +32,9 @@ class LaunchSource {
 
 /// All launch sources of the process: its managed contexts. Defined in agent/contexts.cc, where these are listed.
 std::vector<LaunchSource*> launch_sources();
+/// Whether something is known to run in streams of the program on this device, in whatever form it was launched. Asks
+/// the driver. Defined in agent/bursts.cc, where the streams are listed.
+bool work_runs(int device);
 
 /// Quiesces launch sources for its lifetime. The constructor may wait as long as evicted launches do.
 class QuiesceLaunches {
@@ -35,7 +42,8 @@ class QuiesceLaunches {
   static constexpr int kAllDevices = -1;
 
   /// Those of one device, where the call has to do with no other.
-  explicit QuiesceLaunches(int device = kAllDevices) {
+  explicit QuiesceLaunches(int device = kAllDevices, std::optional<Patience::Limits> limits = std::nullopt)
+      : limits_(limits) {
     ++alive_;
     std::vector<LaunchSource*> sources = launch_sources();
     std::erase_if(sources,
@@ -63,7 +71,7 @@ class QuiesceLaunches {
     stopped_.reserve(sources.size());
     for (LaunchSource* source : sources) {
       stopped_.push_back(source);
-      if ((quiet_ = source->quiesce())) continue;
+      if ((quiet_ = source->quiesce(limits_))) continue;
       resume();  // the call may block until another thread has launched something
       return;
     }
@@ -75,6 +83,7 @@ class QuiesceLaunches {
 
   static inline constinit std::atomic<int> alive_{0};
 
+  const std::optional<Patience::Limits> limits_;
   bool quiet_ = true;
   std::vector<LaunchSource*> stopped_;
 };

@@ -21,38 +21,51 @@ class Settling {
   using Clock = std::chrono::steady_clock;
   enum class Device {
     kIdle,
-    kRuns,     ///< something runs: a long kernel most likely, else one that polls the host's memory
-    kMayWait,  ///< a stream may wait for the program (waiting_streams.h)
-    kBroken,   ///< nothing is managed there any more
+    kBusy,    ///< something runs there, or may wait for the program
+    kBroken,  ///< nothing is managed there any more
   };
-  /// After a wait in vain nobody waits for this long, each time twice as long as before, up to kLongestPause.
+  struct Seen {
+    Device device;
+    std::uint64_t progress = 0;  ///< another one whenever what runs is seen to get on
+  };
+  /// After a wait in vain nobody waits for this long, each time twice as long as before, up to kLongestPause. Who comes
+  /// meanwhile only looks.
   static constexpr std::chrono::seconds kFirstPause{2}, kLongestPause{64};
+  /// The longest wait while nothing gets on, where what runs may wait for the program.
+  static constexpr std::chrono::seconds kLongestWhileItMayWait{1};
 
-  /// Returns false at once while another thread settles, and in the pause after a wait in vain. After true, the caller
-  /// must call end().
-  bool begin() {
-    if (Clock::now().time_since_epoch().count() < not_before_.load()) return false;
-    return !under_way_.exchange(true);
+  /// Returns false at once while another thread settles. After true, the caller must call end().
+  bool begin() { return !under_way_.exchange(true); }
+
+  // What follows is for the thread that settles, and `now` is for tests.
+
+  /// Whether it is to look only.
+  bool pauses(Clock::time_point now = Clock::now()) const { return now < not_before_; }
+  /// What its waits are to go by.
+  Patience::Limits limits(Clock::time_point now = Clock::now()) const {
+    if (pauses(now)) return {.while_it_runs = {}, .while_it_may_wait = {}};
+    // First kWhileItMayWait. If that was in vain, long kernels may be what runs.
+    return {.while_it_may_wait = std::min<Clock::duration>(pause_ / kWaitsInPause, kLongestWhileItMayWait)};
   }
   /// Waits until `look()`, which must not block, says that the device is idle. Returns false if that takes too long.
-  template <class Look>
-  static bool wait(Look look) {
-    const Clock::time_point since = Clock::now();
+  /// `may_wait()`: whether what runs may wait for the program.
+  template <class Look, class MayWait>
+  bool wait(Look look, MayWait may_wait) const {
+    Patience patience(limits());
     for (;;) {
-      const Device now = look();
-      if (now == Device::kIdle || now == Device::kBroken) return now == Device::kIdle;
-      const Clock::duration waited = Clock::now() - since;
-      if (waited >= Patience::kWhileItRuns) return false;  // what is not confined takes the SMs of others
-      if (now == Device::kMayWait && waited >= Patience::kWhileItMayWait) return false;
+      const Seen seen = look();
+      if (seen.device != Device::kBusy) return seen.device == Device::kIdle;
+      if (patience.is_over(seen.progress, false, may_wait)) return false;  // what is not confined takes others' SMs
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   }
-  void end(bool settled) {
+  void end(bool settled, Clock::time_point now = Clock::now()) {
     if (settled) {
       pause_ = kFirstPause;
-    } else {
-      not_before_.store((Clock::now() + pause_).time_since_epoch().count());
-      pause_ = std::min(2 * pause_, kLongestPause);
+      not_before_ = {};
+    } else if (now >= not_before_) {
+      not_before_ = now + pause_;
+      pause_ = std::min<Clock::duration>(2 * pause_, kLongestPause);
     }
     under_way_.store(false);
   }
@@ -72,9 +85,12 @@ class Settling {
   }
 
  private:
+  static constexpr int kWaitsInPause = kFirstPause / Patience::kWhileItMayWait;
+
   std::atomic<bool> under_way_{false};
-  std::atomic<Clock::rep> not_before_{0};
-  std::chrono::seconds pause_ = kFirstPause;  ///< of the thread that settles
+  // of the thread that settles
+  Clock::time_point not_before_{};
+  Clock::duration pause_ = kFirstPause;
 };
 
 }  // namespace gpuslice

@@ -239,12 +239,6 @@ std::string print(const Module& module) {
   return std::move(printer.text);
 }
 
-std::string print(const Statement& statement) {
-  Printer printer;
-  printer.statement(statement);
-  return std::move(printer.text);
-}
-
 std::string print(const Operand& operand) {
   Printer printer;
   printer.operand(operand);

@@ -10,9 +10,6 @@ namespace gpuctl::ptx {
 /// The text of a module; parsing it gives the same tokens the module was parsed from.
 std::string print(const Module& module);
 
-/// One statement on lines of its own, for messages and dumps.
-std::string print(const Statement& statement);
-
 /// `%r1`, `[%rd1+4]`, `{%f1, %f2}`: one operand.
 std::string print(const Operand& operand);
 

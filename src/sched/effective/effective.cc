@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <string_view>
+#include <utility>
 
 #include "sched/effective/fit_reserves.h"
 
@@ -27,39 +27,45 @@ void bound_mode(Effective& own, const Effective& above) {
 
 std::vector<Effective> effective_settings(const Slices& slices) {
   std::vector<Effective> all;
-  std::map<std::string_view, std::int32_t> index;
+  std::vector<std::pair<std::string_view, std::int32_t>> above_it;  // the last slice and those above it
   all.reserve(slices.size());
-  for (const auto& [path, slice] : slices) {  // parents first
+  for (const auto& [path, slice] : slices) {  // parents first, and what is below a slice right behind it
     const auto mine = static_cast<std::int32_t>(all.size());
-    index.emplace(path, mine);
+    while (mine > 0 && above_it.back().first != parent_path(path)) above_it.pop_back();
     Effective own{.reserve = slice.reserve,
                   .reserve_mode = slice.reserve_mode,
                   .reserve_hold = slice.reserve_hold,
                   .max = slice.max,
+                  .memory_min = slice.memory_min,
                   .memory_max = slice.memory_max,
                   .memory_high = slice.memory_high,
                   .priority = slice.priority,
                   .isolated = slice.isolated,
                   .frozen = slice.frozen,
+                  .swapped = slice.swapped,
                   .seen = slice.seen,
                   .turn_priority = slice.priority};
     if (path != "/") {
-      own.parent = index.at(parent_path(path));
+      own.parent = above_it.back().second;
       const Effective& above = all[static_cast<std::size_t>(own.parent)];
       own.ruler = above.ruler;
       own.isolated |= above.isolated;
       own.frozen |= above.frozen;
+      own.swapped |= above.swapped;
       own.reserve = above.ruler >= 0 || own.isolated || own.frozen ? CapSM{} : std::min(own.reserve, above.reserve);
       own.max = std::min(own.max, above.max);
       own.memory_max = lesser(own.memory_max, above.memory_max);
       own.memory_high = lesser(own.memory_high, above.memory_high);
+      own.memory_min = std::min(own.memory_min, own.memory_max.value_or(own.memory_min));
       bound_mode(own, above);
+      if (own.parent > 0) own.memory_min = std::min(own.memory_min, above.memory_min);
       if (own.parent > 0) own.priority = std::min(own.priority, above.priority);
       if (own.ruler >= 0 && own.parent != own.ruler)
         own.turn_priority = std::min(own.turn_priority, above.turn_priority);
     }
     if (own.frozen) own.max = CapSM{};
     if (own.ruler < 0 && !slice.job_policy.empty()) own.ruler = mine;
+    above_it.emplace_back(path, mine);
     all.push_back(own);
   }
   return all;

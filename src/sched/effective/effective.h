@@ -25,7 +25,9 @@ struct Effective {
   ReserveMode reserve_mode = ReserveMode::active;
   /// With mode `active`: no longer than that of an `active` slice above.
   std::chrono::milliseconds reserve_hold{};
-  CapSM max = kUnlimitedCapSM;               ///< the least on the path; 0 while it is frozen
+  CapSM max = kUnlimitedCapSM;  ///< the least on the path; 0 while it is frozen
+  /// Bytes: the least on the path, without the root, which has none, and no more than it may have.
+  std::uint64_t memory_min = 0;
   std::optional<std::uint64_t> memory_max;   ///< bytes: the least on the path
   std::optional<std::uint64_t> memory_high;  ///< the same
   /// The least on the path, without the root, which has none. Everybody's priorities are compared by it.
@@ -34,6 +36,7 @@ struct Effective {
   bool isolated = false;
   /// The slice is frozen, or one above it: it has neither a reserve nor a max of more than 0.
   bool frozen = false;
+  bool swapped = false;  ///< the memory of its programs is to be on the host
   /// Of a tree on one GPU: programs that start now see it. Of a tree of all GPUs: they see any.
   bool seen = true;
   /// The topmost slice on the path, this one included, that has a policy for jobs: an index; -1: none.

@@ -52,6 +52,10 @@ TEST(Effective, WhatIsFrozenHasNothingAndNothingBelowItHas) {
   ASSERT_TRUE(tree.change("team", {.frozen = "no"}, kRoot));
   EXPECT_EQ(effective(tree, "team").max, CapSM{40}) << "what was set is as it was";
   EXPECT_EQ(effective(tree, "team/a").reserve, CapSM{8});
+  ASSERT_TRUE(tree.change("team", {.frozen = "swapped"}, kRoot));
+  ASSERT_TRUE(tree.change("team/a", {.frozen = "yes"}, kRoot));
+  EXPECT_TRUE(effective(tree, "team/a").swapped && effective(tree, "team/a").frozen);
+  EXPECT_FALSE(effective(tree, "beside").swapped);
   ASSERT_TRUE(tree.change("/", {.frozen = "yes"}, kRoot));
   EXPECT_EQ(effective(tree, "beside").max, CapSM{});
 }

@@ -28,7 +28,7 @@ class Alone {
     now_ += bursts;
     if (now_.count() < kStretch || now - began_ < kLeastStretch) return;
     if (stretches_.size() == kStretches) stretches_.erase(stretches_.begin());
-    stretches_.push_back({.count = now_.count(), .p99 = *now_.percentile(0.99)});
+    stretches_.push_back({.count = now_.count(), .p99 = *now_.percentile(0.99), .began = began_});
     now_ = {};
   }
 
@@ -50,11 +50,18 @@ class Alone {
     std::ranges::nth_element(all, middle);
     return *middle;
   }
+  /// The least of the complete stretches that began then or later; 0: there is none.
+  Nanoseconds least_since(Nanoseconds then) const {
+    Nanoseconds least{};
+    for (const Stretch& stretch : stretches_)
+      if (stretch.began >= then && (least.count() == 0 || stretch.p99 < least)) least = stretch.p99;
+    return least;
+  }
 
  private:
   struct Stretch {
     std::uint64_t count = 0;
-    Nanoseconds p99{};
+    Nanoseconds p99{}, began{};
   };
   std::vector<Stretch> stretches_;
   LatencyHistogram now_;

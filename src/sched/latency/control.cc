@@ -191,4 +191,10 @@ const Steer* LatencyControl::find(std::string_view path) const {
   return found == entries_.end() ? nullptr : &found->steer;
 }
 
+const Alone* LatencyControl::alone(const std::string& path) const {
+  if (const Steer* steer = find(path)) return &steer->alone();
+  const auto known = alone_.find(path);
+  return known == alone_.end() ? nullptr : &known->second;
+}
+
 }  // namespace gpuctl::sched

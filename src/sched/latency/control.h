@@ -85,6 +85,8 @@ class LatencyControl {
   std::optional<WithTarget> pauses() const;
   /// Null: the slice has no target.
   const Steer* find(std::string_view path) const;
+  /// What is known of what the slice takes alone, with a target or without; null: nothing.
+  const Alone* alone(const std::string& path) const;
 
  private:
   std::vector<Entry> entries_;

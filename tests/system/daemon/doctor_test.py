@@ -38,8 +38,8 @@ class Doctor(instance.SystemTest):
     def test_programs(self):
         self.start_daemon()
         self.gpuctl("create-slice", "batch", "--max", 4)
-        inside = self.start_bench("batch", "work", "--blocks", 8, "--seconds", 600)
-        instance.wait_until(lambda: self.clients("batch"), "the program to be there")
+        inside = self.start_bench("batch", "work", "--blocks", 8, "--seconds", 600, "--announce")
+        inside.wait_started()  # gpuctl run is in the slice for a moment before
         self.assertIn("in slice batch", self.gpuctl("doctor", inside.pid).stdout)
         outside = self.start(
             instance.BENCH,

@@ -35,7 +35,7 @@ SHORT_S = 4
 MINUTE_S, REST_S = 60, 12
 ATTACK_S = (1, 6)
 LAST_CALLS_S = 300
-PAUSES_S = {"root": 0.002, "innocent": 0.1}  # between timed calls
+EVERY_S = {"root": 0.01, "innocent": 0.25}  # a timed call is begun: equally often at rest and under attack
 KIB_AT_MOST = 128 << 10  # resident
 LINES_AT_ONCE, LINES_A_SECOND = 500, 5  # of the log, for all users together (user_budgets.h)
 LINE_BYTES = 1024
@@ -141,11 +141,11 @@ class Timed:
         test.addCleanup(self.end)
 
     def calls(self, test, calls, out):
-        over = []
-        signal.signal(signal.SIGTERM, lambda *_: over.append(True))
+        # A handler would interrupt connect(2), and Python takes that for a connection.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         with contextlib.closing(instance.Connection(test.socket, instance.PATIENCE_S)) as standing:
             for number in range(sys.maxsize):
-                if over:
+                if signal.sigpending():
                     return
                 for name, method, parameters in calls(number):
                     before, began = (*cpu_times("self"), *cpu_times(test.daemon.pid)), time.monotonic()
@@ -158,7 +158,7 @@ class Timed:
                         fresh.close()
                     if name == "show" and said["slice"]["weight"] != weight_of(number):
                         raise AssertionError(said)
-                    time.sleep(PAUSES_S[self.who])
+                    time.sleep(max(0, began + EVERY_S[self.who] - time.monotonic()))
 
     def end(self):
         if self.child:
@@ -192,6 +192,34 @@ class Launched:
         return "launches a second of " + "; ".join(sorted(rates))
 
 
+class Ran:
+    """Of each state: seconds, for how many of them the daemon with all its threads ran, and its first one waited for a
+    CPU.
+    """
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.before = self.now()
+        self.sums = {}
+
+    def now(self):
+        clock = ~self.pid << 3 | 2  # clock_getcpuclockid(3)
+        return time.monotonic(), time.clock_gettime(clock), cpu_times(self.pid)[1]
+
+    def see(self, state):
+        now = self.now()
+        more = (later - earlier for later, earlier in zip(now, self.before))
+        self.sums[state] = [a + b for a, b in zip(self.sums.get(state, (0, 0, 0)), more)]
+        self.before = now
+
+    def says(self):
+        """Calls of root and of an innocent user, and of the watcher, are in it at rest too."""
+        return "the daemon, in % of a core: " + "; ".join(
+            f"{state} it ran {100 * ran / took:.1f} and waited {100 * waited / took:.1f} for a CPU"
+            for state, (took, ran, waited) in sorted(self.sums.items())
+        )
+
+
 class HostileUser(endurance.Endurance):
     def setUp(self):
         super().setUp()
@@ -222,14 +250,16 @@ class HostileUser(endurance.Endurance):
         before = len(self.descriptors())
         callers = [Timed(self, "root", 0, roots_calls), Timed(self, "innocent", INNOCENT, calls_of_innocent)]
         began = time.monotonic()
-        launched = Launched()
+        launched, ran = Launched(), Ran(self.daemon.pid)
         stolen = stolen_s()
         until = began + (60 * self.minutes if self.minutes else SHORT_S)
         self.start_attackers(running, own, began, until)
         while time.monotonic() < until:
+            state = self.period(time.monotonic() - began)
             for path, client in running.items():
                 self.check_program(path, client, "under attack")
-                launched.see(path, self.launches(path, client), self.period(time.monotonic() - began))
+                launched.see(path, self.launches(path, client), state)
+            ran.see(state)
             self.check_slices("under attack", (*own, "of-root-"))
             self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER, "KiB of the daemon")
             time.sleep(0.1)
@@ -240,6 +270,7 @@ class HostileUser(endurance.Endurance):
         watcher.stop()
         seen.stop()
         self.report(watcher, sent, took)
+        say(ran.says())
         for timed in callers:
             self.report_waits(timed, began)
         say(launched.says())

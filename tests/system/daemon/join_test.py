@@ -72,22 +72,51 @@ class Join(instance.SystemTest):
         refused = self.gpuctl("create-slice", "b", "--join", "user:no-such-user", check=False)
         self.assertIn("there is no user 'no-such-user'", refused.stderr)
 
-    @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
-    def test_by_unit(self):
+    def make_unit(self):
         unit = TREE / "gpuctl-test.slice" / f"gpuctl-test-{os.getpid()}.service"
         unit.mkdir(parents=True)
         self.addCleanup(unit.parent.rmdir)
         self.addCleanup(instance.wait_until, lambda: remove(unit), "the unit to be empty")
+        return unit
+
+    def start_in(self, unit):
+        return self.start_nowhere("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', unit)
+
+    @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
+    def test_by_unit(self):
+        unit = self.make_unit()
         self.gpuctl("create-slice", "above", "--join", "unit:gpuctl-test.slice")
         self.gpuctl("create-slice", "unit", "--join", f"unit:{unit.name}")
         self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
-        enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
-        inside = self.start_nowhere("sh", "-c", enter, unit)
+        inside = self.start_in(unit)
         self.assertEqual(self.slices_with_programs(), {"unit": 1})
         outside = self.start_nowhere()
         self.assertEqual(self.slices_with_programs(), {"unit": 1, "mine": 1})
         for program in (inside, outside):
             program.stop()
+
+    @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
+    def test_doctor_says_whether_the_driver_limits_the_unit_too(self):
+        unit = self.make_unit()
+        self.gpuctl("create-slice", "unit", "--join", f"unit:{unit.name}", "--memory-max", "512M")
+        inside = self.start_in(unit)
+
+        def memory():
+            done = self.gpuctl("doctor", inside.pid, "--json", check=False)
+            (said,) = [one for one in instance.json.loads(done.stdout)["findings"] if one["topic"] == "memory"]
+            return said["severity"], said["what"]
+
+        of_slice, path = "on GPU 0: at most 512 MiB for its slice, kept by the library", f"/{unit.relative_to(TREE)}"
+        self.assertEqual(memory(), ("ok", f"{of_slice} alone"))
+        self.env["LD_LIBRARY_PATH"] = str(instance.BUILD / "src/gpuctl")  # what stands in for NVML there
+        for size, severity, more in (
+            (640, "ok", ""),
+            (64, "warning", ", which refuses memory that the slice allows"),
+        ):
+            self.env["FAKE_NVML_LIMITS"] = f"GPU-1 /sys/fs/cgroup{path} {size << 20}"
+            by_both = f"{of_slice}; at most {size} MiB for {path}, kept by the driver{more}"
+            self.assertEqual(memory(), (severity, by_both))
+        inside.stop()
 
 
 if __name__ == "__main__":

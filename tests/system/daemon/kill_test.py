@@ -14,7 +14,7 @@ IN_SLICE = (instance.GPUCTL, "run", "--slice")
 IGNORING_TERM = ("sh", "-c", 'trap "" TERM; exec "$@"', "sh")
 
 
-class Kill(instance.SystemTest):
+class Harness(instance.SystemTest):
     def setUp(self):
         super().setUp()
         self.pipes = self.scratch / "mps"
@@ -34,6 +34,10 @@ class Kill(instance.SystemTest):
     def slices(self, *paths):
         for path in paths:
             self.gpuctl("create-slice", path)
+
+
+class TimedKill(Harness):
+    """The daemon gives MPS 2 s to answer."""
 
     def test_the_grant_is_a_neighbours_within_100_ms(self):
         self.start_daemon()
@@ -59,55 +63,6 @@ class Kill(instance.SystemTest):
         print("grant back after", ", ".join(f"{delay * 1000:.1f}" for delay in delays), "ms", file=sys.stderr)
         self.assertLess(min(delays), 0.1 * instance.SLOWER)
         neighbour.finish(0)  # each of its blocks has run once
-
-    def test_a_slice_is_ended_with_what_is_below_it(self):
-        self.start_daemon()
-        self.slices("a", "a/x", "b")
-        inside, below, beside = self.busy("a"), self.busy("a/x"), self.busy("b")
-        done = self.gpuctl("kill", "a")
-        self.assertEqual(
-            sorted(line.split()[0] for line in done.stdout.splitlines()),
-            sorted(str(shell.pid) for shell in (inside, below)),
-        )
-        self.assertIn("ended after SIGTERM", done.stdout)
-        for shell in (inside, below):
-            self.assertEqual(shell.process.wait(), -signal.SIGTERM)
-        beside.finish(0)
-        self.assertEqual(self.gpuctl("kill", "a").stdout, "no programs are in slice a\n")
-
-    def test_who_ignores_the_signal_is_killed_after_the_timeout(self):
-        self.start_daemon()
-        self.slices("a", "b")
-        neighbour, stubborn = self.busy("b"), self.busy("a", IGNORING_TERM)
-        start = time.monotonic()
-        done = self.gpuctl("kill", stubborn.pid, "--timeout", 300)
-        self.assertGreaterEqual(time.monotonic() - start, 0.3)
-        self.assertIn("ended after SIGTERM and SIGKILL", done.stdout)
-        self.assertEqual(stubborn.process.wait(), -signal.SIGKILL)
-        instance.wait_until(lambda: self.usage("b", neighbour.pid)["granted"] == instance.SMS, "the grant to come back")
-        self.assertIn("still there 300 ms after SIGTERM: it is killed", self.daemon.err())
-
-    def test_a_program_with_a_handler_ends_by_it(self):
-        self.start_daemon()
-        self.slices("a")
-        bench = self.start_bench("a", "work", "--blocks", 512, "--iterations", 10, "--count", 1000000, "--announce")
-        bench.wait_started()
-        done = self.gpuctl("kill", bench.pid, "--signal", "INT", "--timeout", 60000)
-        self.assertIn("ended after SIGINT\n", done.stdout)
-        self.assertRightResults(bench.report())
-
-    def test_what_cannot_be_is_one_line(self):
-        self.start_daemon()
-        self.slices("a")
-        for arguments, line in (
-            (("1",), "process 1 is not attached to a slice"),
-            (("nowhere",), "slice 'nowhere' does not exist"),
-            (("a", "--signal", "STOP"), "signal: must be TERM, HUP, "),
-        ):
-            done = self.gpuctl("kill", *arguments, check=False)
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertTrue(done.stderr.startswith(f"gpuctl: {line}"), done.stderr)
-            self.assertEqual(done.stderr.count("\n"), 1)
 
     def pretend_mps(self, answer):
         """An MPS that lists the process in the file `client`; `answer` is what terminate_client does."""
@@ -170,6 +125,57 @@ esac
         self.assertEqual(victim.process.wait(instance.PATIENCE_S), -signal.SIGTERM)
         killing.wait(instance.PATIENCE_S)
         self.assertIn("did not answer within 2000 ms); going on with SIGTERM", self.daemon.err())
+
+
+class Kill(Harness):
+    def test_a_slice_is_ended_with_what_is_below_it(self):
+        self.start_daemon()
+        self.slices("a", "a/x", "b")
+        inside, below, beside = self.busy("a"), self.busy("a/x"), self.busy("b")
+        done = self.gpuctl("kill", "a")
+        self.assertEqual(
+            sorted(line.split()[0] for line in done.stdout.splitlines()),
+            sorted(str(shell.pid) for shell in (inside, below)),
+        )
+        self.assertIn("ended after SIGTERM", done.stdout)
+        for shell in (inside, below):
+            self.assertEqual(shell.process.wait(), -signal.SIGTERM)
+        beside.finish(0)
+        self.assertEqual(self.gpuctl("kill", "a").stdout, "no programs are in slice a\n")
+
+    def test_who_ignores_the_signal_is_killed_after_the_timeout(self):
+        self.start_daemon()
+        self.slices("a", "b")
+        neighbour, stubborn = self.busy("b"), self.busy("a", IGNORING_TERM)
+        start = time.monotonic()
+        done = self.gpuctl("kill", stubborn.pid, "--timeout", 300)
+        self.assertGreaterEqual(time.monotonic() - start, 0.3)
+        self.assertIn("ended after SIGTERM and SIGKILL", done.stdout)
+        self.assertEqual(stubborn.process.wait(), -signal.SIGKILL)
+        instance.wait_until(lambda: self.usage("b", neighbour.pid)["granted"] == instance.SMS, "the grant to come back")
+        self.assertIn("still there 300 ms after SIGTERM: it is killed", self.daemon.err())
+
+    def test_a_program_with_a_handler_ends_by_it(self):
+        self.start_daemon()
+        self.slices("a")
+        bench = self.start_bench("a", "work", "--blocks", 512, "--iterations", 10, "--count", 1000000, "--announce")
+        bench.wait_started()
+        done = self.gpuctl("kill", bench.pid, "--signal", "INT", "--timeout", 60000)
+        self.assertIn("ended after SIGINT\n", done.stdout)
+        self.assertRightResults(bench.report())
+
+    def test_what_cannot_be_is_one_line(self):
+        self.start_daemon()
+        self.slices("a")
+        for arguments, line in (
+            (("1",), "process 1 is not attached to a slice"),
+            (("nowhere",), "slice 'nowhere' does not exist"),
+            (("a", "--signal", "STOP"), "signal: must be TERM, HUP, "),
+        ):
+            done = self.gpuctl("kill", *arguments, check=False)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertTrue(done.stderr.startswith(f"gpuctl: {line}"), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_others_may_not(self):
         if os.geteuid() != 0:

@@ -63,7 +63,8 @@ class Exporter(instance.SystemTest):
         super().setUp()
         self.start_daemon()
         self.gpuctl("create-slice", "ls", "--reserve", 2, "--priority", 7)
-        self.gpuctl("create-slice", "batch", "--max", 4, "--memory-max", "1G", "--memory-high", "900M")
+        memory = ("--memory-max", "1G", "--memory-high", "900M", "--memory-min", "1M")
+        self.gpuctl("create-slice", "batch", "--max", 4, *memory)
         self.gpuctl("create-slice", "batch/below")
         self.exporter = subprocess.Popen(
             [PYTHON, "-m", "gpuctl.exporter", "--listen", "127.0.0.1:0"],
@@ -98,6 +99,8 @@ class Exporter(instance.SystemTest):
             exported[name + {"counter": "_total", "info": "_info"}.get(kind, "")] = kind
         self.assertEqual(exported, documented())
         labels = dict(re.findall(r"^(gpuctl_\w+)\{(.*)\} ", text, re.MULTILINE))
+        self.assertNotIn("gpuctl_slice_energy_joules_total", labels, "the software GPU counts none")
+        labels["gpuctl_slice_energy_joules_total"] = "slice="
         for name, of_page in re.findall(r"^\| `(gpuctl_\w+)` \| \w+ \| (.*?) \|", PAGE.read_text(), re.MULTILINE):
             said = re.findall(r"(\w+)=", labels.get(name, ""))
             self.assertCountEqual(said, re.findall(r"`(\w+)`", of_page), name)
@@ -128,6 +131,7 @@ class Exporter(instance.SystemTest):
         self.assertNotIn(("gpuctl_slice_max_sms", "slice=ls"), values)
         self.assertEqual(values["gpuctl_slice_memory_max_bytes", "slice=batch"], 1 << 30)
         self.assertEqual(values["gpuctl_slice_memory_high_bytes", "slice=batch"], 900 << 20)
+        self.assertEqual(values["gpuctl_slice_memory_min_bytes", "slice=batch"], 1 << 20)
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch"], 0)
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch/below"], 1)
         self.assertGreater(values["gpuctl_slice_launches_total", "slice=batch"], 3, "what is below counts")

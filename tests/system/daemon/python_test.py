@@ -1,18 +1,25 @@
 """The Python package gpuctl: it says and does what the interface has."""
 
+import contextlib
 import dataclasses
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import unittest
 
 import bench.lab.client  # noqa: F401 - where the package is
 import gpuctl
-from gpuctl import amounts, model
+from gpuctl import amounts, model, varlink
 from tests.system.harness import instance
 
 INTERFACE = instance.pathlib.Path(__file__).resolve().parents[3] / "src/ipc/io.gpuctl.varlink"
+
+CONNECT = 42  # the number of the system call
 
 
 def fields_of(name):
@@ -35,6 +42,53 @@ class Model(unittest.TestCase):
 
     def test_a_field_of_a_newer_daemon_is_left_out_and_one_that_an_older_one_lacks_has_its_default(self):
         self.assertEqual(model.read(model.Device, {"index": 3, "colour": "red"}), model.Device(index=3))
+
+
+class Connecting(unittest.TestCase):
+    def full_queue(self, held, path):
+        """A socket that listens, and has no place for one more."""
+        listener = held.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(path)
+        listener.listen(0)
+        held.enter_context(socket.socket(socket.AF_UNIX)).connect(path)
+        return listener
+
+    def test_goes_on_after_a_signal(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+            listener = self.full_queue(held, f"{folder}/s")
+            handled = threading.Event()
+            before = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
+            held.callback(signal.signal, signal.SIGUSR1, before)
+
+            caller = threading.main_thread()
+            call = instance.pathlib.Path(f"/proc/self/task/{caller.native_id}/syscall")
+
+            def interrupt():
+                instance.wait_until(lambda: call.read_text().startswith(f"{CONNECT} "), "the caller to wait")
+                signal.pthread_kill(caller.ident, signal.SIGUSR1)
+                handled.wait(instance.PATIENCE_S)
+                held.enter_context(listener.accept()[0])
+
+            interrupter = threading.Thread(target=interrupt)
+            interrupter.start()
+            connected = varlink.Varlink(f"{folder}/s")
+            interrupter.join()
+            self.assertTrue(handled.is_set())
+            self.assertEqual(connected.socket.getpeername(), f"{folder}/s")
+            connected.close()
+
+    def test_waits_no_longer_than_told(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+            self.full_queue(held, f"{folder}/s")
+            interruptions = []
+            before = signal.signal(signal.SIGALRM, lambda *_: interruptions.append(True))
+            held.callback(signal.signal, signal.SIGALRM, before)
+            held.callback(signal.setitimer, signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+            for patience_s in (0, 0.5):
+                with self.assertRaisesRegex(gpuctl.Unreachable, "did not answer in time"):
+                    gpuctl.connect(f"{folder}/s", patience_s)
+            self.assertGreater(len(interruptions), 1)
 
 
 class Amounts(unittest.TestCase):

@@ -14,16 +14,18 @@ PERIOD_S = 10  # UsageKeeper::kPeriod
 PART = 0.1
 
 
-class Usage(instance.SystemTest):
-    def ran(self, watch):
-        """{pid: (seconds with blocks, the same times the SMs)}; of pid 0 all together."""
-        lines = watch.communicate()[0].splitlines()
-        return {int(pid): (float(s), float(sm_s)) for pid, s, sm_s in map(str.split, lines)}
-
+class Harness(instance.SystemTest):
     def used(self, slice_path, **question):
         entries = self.call("GetUsage", slice=slice_path, **question)["entries"]
         self.assertLessEqual(len(entries), 1, entries)
         return entries[0] if entries else None
+
+
+class TimedUsage(Harness):
+    def ran(self, watch):
+        """{pid: (seconds with blocks, the same times the SMs)}; of pid 0 all together."""
+        lines = watch.communicate()[0].splitlines()
+        return {int(pid): (float(s), float(sm_s)) for pid, s, sm_s in map(str.split, lines)}
 
     def wait_for_launches(self, program, count):
         """Of those that the daemon, which may be another one by now, has seen."""
@@ -110,7 +112,12 @@ class Usage(instance.SystemTest):
         lines = self.gpuctl("usage", "--since", "1h").stdout.splitlines()
         self.assertRegex(lines[1], r"^a +\S+ +0 +\S")
         self.assertEqual(json.loads(self.gpuctl("usage", "--until", "1d", "--json").stdout)["entries"], [])
+        reversed_times = self.gpuctl("usage", "--since", "1h", "--until", "12h", check=False)
+        self.assertEqual((reversed_times.returncode, reversed_times.stdout), (2, ""))
+        self.assertIn("--since 1h is after --until 12h", reversed_times.stderr)
 
+
+class Usage(Harness):
     def test_others_are_told_of_their_own_programs_alone(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")

@@ -362,9 +362,27 @@ class SystemTest(unittest.TestCase):
         self.assertGreater(report["checked"], 0)
 
 
+class TimedOrNot(unittest.TestLoader):
+    """Takes the classes whose names begin with Timed alone, or all others."""
+
+    def __init__(self, timed):
+        super().__init__()
+        self.timed = timed
+
+    def loadTestsFromTestCase(self, case):
+        fits = case.__name__.startswith("Timed") == self.timed
+        return super().loadTestsFromTestCase(case) if fits else self.suiteClass()
+
+
 def main():
-    """Runs the tests of the calling file."""
-    result = unittest.main(verbosity=2, exit=False).result
+    """Runs the tests of the calling file: with --timed those that measure time and run alone, with --untimed all others
+    (tests/system/meson.build)."""
+    loader = unittest.defaultTestLoader
+    for option in ("--timed", "--untimed"):
+        if option in sys.argv:
+            sys.argv.remove(option)
+            loader = TimedOrNot(option == "--timed")
+    result = unittest.main(verbosity=2, exit=False, testLoader=loader).result
     if result.skipped and result.testsRun == len(result.skipped):
         sys.exit(77)
-    sys.exit(0 if result.wasSuccessful() else 1)
+    sys.exit(0 if result.wasSuccessful() and result.testsRun > 0 else 1)

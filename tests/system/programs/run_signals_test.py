@@ -33,7 +33,7 @@ print(json.dumps({line.split()[0]: line.split()[1] for line in lines if line[:6]
 """
 
 
-class RunSignals(instance.SystemTest):
+class Harness(instance.SystemTest):
     def setUp(self):
         super().setUp()
         for number in SIGNALS:  # whoever runs the tests may ignore some, as nohup does, and programs inherit that
@@ -42,9 +42,8 @@ class RunSignals(instance.SystemTest):
         self.gpuctl("create-slice", "s")
         self.gpuctl("create-slice", "other")
 
-    def ready(self, program):
-        instance.wait_until(lambda: READY in program.err(), "the program to be ready")
 
+class TimedSignals(Harness):
     def test_default_dispositions_end_it_in_the_middle_of_a_kernel(self):
         neighbour = SliceShell(self, (instance.GPUCTL, "run", "--slice", "other"))
         neighbour.do("init")
@@ -72,6 +71,11 @@ class RunSignals(instance.SystemTest):
         # Not all three: another program may have the cores while this one waits for its turn to look.
         self.assertLess(sorted(delays.values())[1], 0.1 * instance.SLOWER)
         neighbour.finish(0)
+
+
+class RunSignals(Harness):
+    def ready(self, program):
+        instance.wait_until(lambda: READY in program.err(), "the program to be ready")
 
     def test_the_status_is_that_of_the_program_alone(self):
         for number in SIGNALS:

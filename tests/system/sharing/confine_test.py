@@ -68,14 +68,20 @@ class Confine(instance.SystemTest):
         self.shell.do("launch", 0, *slice_shell.LONG)
 
     def hold(self, sms):
-        """Waits until the kernel holds so many SMs and lets it run; the span of time in which it did."""
+        """Waits until the kernel holds so many SMs and lets it run for a while, and until blocks have begun on each.
+        Returns the span of time of that."""
 
         def usage():
             return self.usage("batch", self.shell.pid) or {}
 
         instance.wait_until(lambda: usage().get("holding") == sms, f"the kernel to hold {sms} SMs; now {usage()}")
         start = time.monotonic_ns()
-        time.sleep(SOME_BLOCKS_S * instance.SLOWER)
+        time.sleep(SOME_BLOCKS_S)
+
+        def begun_on():
+            return {record.sm for record in self.shell.records(0) if record.start_ns >= start}
+
+        instance.wait_until(lambda: begun_on() >= set(range(sms)), "blocks on each SM", told=begun_on)
         self.assertEqual(usage()["outstanding"], 1, "the kernel has ended: it was too short for this test")
         return start, time.monotonic_ns()
 

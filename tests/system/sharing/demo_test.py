@@ -22,7 +22,7 @@ class Demo(instance.SystemTest):
         temporary = self.scratch / "tmp"
         temporary.mkdir()
         self.env["TMPDIR"] = str(temporary)
-        command = [str(SCRIPT), "--build", str(instance.BUILD), "--seconds", "4"]
+        command = [str(SCRIPT), "--build", str(instance.BUILD), "--seconds", "2"]
         done = subprocess.run(
             command, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
         )

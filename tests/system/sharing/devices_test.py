@@ -126,8 +126,8 @@ class TwoDevices(instance.SystemTest):
         self.assertEqual(
             on_gpus,
             [
-                {"device": 0, "reserve": 0, "max": 2, "memory_max": MEMORY[0] // 4, "seen": True},
-                {"device": 1, "reserve": 0, "memory_max": MEMORY[1] // 4, "seen": True},
+                {"device": 0, "reserve": 0, "max": 2, "memory_max": MEMORY[0] // 4, "memory_min": 0, "seen": True},
+                {"device": 1, "reserve": 0, "memory_max": MEMORY[1] // 4, "memory_min": 0, "seen": True},
             ],
         )
         for device in (0, 1):

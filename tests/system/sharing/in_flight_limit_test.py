@@ -53,7 +53,7 @@ def marks(budget_us, each_us):
     return min(max(int(budget_us / (MARK * max(each_us, 1)) - 1), 1), MOST_MARKS)
 
 
-class InFlightLimit(instance.SystemTest):
+class Harness(instance.SystemTest):
     def start_program(self, config=""):
         self.start_daemon(config=config)
         self.gpuctl("create-slice", "s", "--max", instance.SMS - 1, "--weight", 200)
@@ -66,6 +66,8 @@ class InFlightLimit(instance.SystemTest):
         self.assertEqual(code, "0")
         return int(ahead), int(each)
 
+
+class TimedLaunches(Harness):
     def test_short_kernels(self):
         """It is let further ahead than under a policy for jobs, sooner or later: a busy machine may launch more slowly
         than it computes for a while. How many launches that are depends on how long each takes here."""
@@ -79,6 +81,8 @@ class InFlightLimit(instance.SystemTest):
             self.skipTest(f"a launch takes {each} us on this machine, too long to tell")
         self.fail(f"{ahead} launches ahead at most, each {each} us")
 
+
+class InFlightLimit(Harness):
     def test_long_kernels(self):
         """Of 2 ms, of which a mark is 32 ms. Never more than can be while another may want the program's SMs; more
         marks once nobody may. A launch waits for no mark longer than 200 ms."""

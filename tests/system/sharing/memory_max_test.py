@@ -161,6 +161,28 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(program.numbers("free", address), [SUCCESS])
         self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
 
+    def test_what_is_kept_is_refused_to_others(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--memory-min", "64M")
+        self.gpuctl("create-slice", "batch")
+        batch, ls = MemoryProgram(self, "batch"), MemoryProgram(self, "ls")
+        free, total = batch.info()
+        batch.must_allocate(total - 100 * MIB)
+        self.assertEqual(batch.allocate(37 * MIB)[0], OUT_OF_MEMORY)
+        while batch.allocate(4 * MIB)[0] == SUCCESS:
+            pass
+        self.assertEqual(batch.info()[0], 0)
+        first = ls.must_allocate(40 * MIB)
+        ls.must_allocate(24 * MIB)
+        self.assertEqual(ls.allocate(1)[0], OUT_OF_MEMORY, "nobody has left anything beyond what is kept")
+        self.assertEqual(self.call("GetSlice", path="ls")["slice"]["memory_refusals"], 2)
+        # What it frees is kept for it again.
+        self.assertEqual(ls.numbers("free", first), [SUCCESS])
+        self.assertEqual(batch.allocate(1)[0], OUT_OF_MEMORY)
+        self.gpuctl("set", "ls", "memory-min=0")
+        batch.must_allocate(40 * MIB)
+        self.assertEqual(self.gpuctl("set", "ls", f"memory-min={total + 1}", check=False).returncode, 1)
+
     def test_allocations_above_memory_high_wait_and_are_granted(self):
         self.start_daemon()
         self.gpuctl("create-slice", "s", "--memory-high", "64M")
@@ -176,7 +198,7 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(two.info()[1], everything[1], "nothing is limited")
         shown = self.gpuctl("show", "s").stdout
         self.assertIn("memory high   64 MiB of each GPU\n", shown)
-        self.assertIn("allocations   3 waits by memory high, 0 refusals by memory max\n", shown)
+        self.assertIn("allocations   3 waits by memory high, 0 refusals by memory max or min\n", shown)
         told = [event for event in self.gpuctl_json("events")["events"] if event["kind"] == "memory"]
         self.assertEqual({event["pid"] for event in told}, {two.pid})
         # Without a daemon nobody knows what the others hold.

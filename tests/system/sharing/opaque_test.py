@@ -64,6 +64,7 @@ again:
 '''
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
 BLOCKS = 64
+LATE_S = 5  # half of the time that a launch may wait for what does not wait for the program
 BYTES = SIZE(4 * BLOCKS)
 def memory(count):
     result = ctypes.c_uint64()
@@ -116,6 +117,23 @@ for line in sys.stdin:
         first = stream("non-blocking")
         letter = hold(first)
         print("held", flush=True)
+        continue
+    if line == "answer\n":
+        # The host answers once its launch has returned. If that takes very long, a thread does.
+        import threading
+        def answer(by):
+            if not answered: answered.append(by)
+            letter[0] = 1
+        answered = []
+        late = threading.Timer(LATE_S, answer, ["another thread"])
+        late.start()
+        second = stream("non-blocking")
+        append(second, 1, 0)
+        answer("who launched")
+        late.cancel()
+        call("cuStreamSynchronize", first)
+        call("cuStreamSynchronize", second)
+        print(answered[0], flush=True)
         continue
     if line == "beside\n":
         second = stream("non-blocking")
@@ -306,6 +324,25 @@ class Opaque(instance.SystemTest):
         instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == 2, "the grant")
         self.assertEqual(program.ask("beside"), str(CUDA_ERROR_NOT_READY))
         instance.wait_until(lambda: "may wait for the program" in self.why(program), "it to be said")
+
+    def test_a_kernel_that_waits_for_the_program_holds_up_its_launches_little(self):
+        self.assert_is_not_held_up("--max", 6)
+
+    def test_nor_where_it_was_launched_while_nothing_was_in_force(self):
+        self.assert_is_not_held_up()
+
+    def assert_is_not_held_up(self, *settings):
+        """Each new maximum needs another part, which there is soon after that kernel has ended."""
+        self.start_daemon(config="lab.latency_target_us = 1\n")
+        self.gpuctl("create-slice", "s", *settings)
+        program = self.start_program("s")
+        for most in (MOST, 2, 6):
+            self.assertEqual(program.ask("hold"), "held")
+            self.gpuctl("set", "s", f"max={most}")
+            instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == most, "the grant")
+            self.assertEqual(program.ask("answer"), "who launched")
+            ask = ("non-blocking", WHAT_WAS_THERE, ROUNDS, MS)
+            instance.wait_until(lambda: program.ask(*ask) == f"0 True {most}", "a part of the GPU")
 
     def test_a_plugin_with_symbols_of_its_own_keeps_the_order_of_streams(self):
         """Its launches are not seen, and not confined."""

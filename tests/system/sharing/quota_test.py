@@ -52,7 +52,7 @@ while True:
 )
 
 
-class Quota(instance.SystemTest):
+class Harness(instance.SystemTest):
     def shell(self, slice_path, *launch):
         shell = SliceShell(self, (*RUN, slice_path))
         shell.do("init")
@@ -66,6 +66,8 @@ class Quota(instance.SystemTest):
         times = self.throttled() + more
         instance.wait_until(lambda: self.throttled() >= times, f"it to be throttled {more} times", interval=0.002)
 
+
+class TimedQuota(Harness):
     def periods(self):
         """When some periods began and ended: from when the quota is used up to when it is again."""
         self.wait_throttled(2)
@@ -140,6 +142,14 @@ class Quota(instance.SystemTest):
         for one in (shell, beside):
             one.do("finish")
 
+    def test_who_takes_turns_has_a_quota_too(self):
+        self.start_daemon()
+        shell, alone = self.start_alone("--isolation", "isolated")
+        self.assertBlocksKept(shell, alone, self.periods())
+        shell.do("finish")
+
+
+class Quota(Harness):
     def test_a_daemon_that_is_stopped_leaves_nobody_throttled(self):
         self.start_daemon()
         self.gpuctl("create-slice", "q", "--quota", "1ms/1s")
@@ -150,12 +160,6 @@ class Quota(instance.SystemTest):
         self.daemon.process.wait()
         began = len(shell.records(0))
         instance.wait_until(lambda: len(shell.records(0)) > began + 10 * instance.SMS, "it to go on")
-        shell.do("finish")
-
-    def test_who_takes_turns_has_a_quota_too(self):
-        self.start_daemon()
-        shell, alone = self.start_alone("--isolation", "isolated")
-        self.assertBlocksKept(shell, alone, self.periods())
         shell.do("finish")
 
 

@@ -10,7 +10,7 @@ from tests.system.harness import instance
 HEAD_START_S = 0.5
 
 
-class SideBySide(instance.SystemTest):
+class Harness(instance.SystemTest):
     def start_kernel(self, kind):
         program = self.start_in("/", instance.DRIVER_PROGRAMS / "scaling", kind)
         program.wait_started()
@@ -72,6 +72,8 @@ class SideBySide(instance.SystemTest):
                 return [(point["sms"], point["block_task_us"]) for point in known["curve"]]
         return []
 
+
+class TimedCurves(Harness):
     def test_side_by_side_by_curves_that_are_kept(self):
         daemon = self.start_daemon()
         self.gpuctl("set", "/", "policy=sim")
@@ -101,6 +103,8 @@ class SideBySide(instance.SystemTest):
         self.start_daemon()
         self.assertEqual((self.curve("paced"), self.curve("scales")), before)
 
+
+class SideBySide(Harness):
     def test_curves_decide(self):
         """The same two kernels with opposite curves, and without: the first to come, which has been at it longer, has
         most SMs unless its curve says that two are enough."""

@@ -8,7 +8,7 @@ from tests.system.sharing import opaque_test, reserve_by_parts_test
 MOST = 4
 CONFINED = "lab.latency_target_us = 1\n"
 # Two streams, which are in two queues. In the order that it is told it launches into both. Then each of them in turn
-# waits for the host, which looks whether a launch in the other one ends.
+# waits for the host, which looks whether a launch in the other one ends: of the last such launch `explain` tells.
 LOOP = r"""
 word = POINTER()
 call("cuMemHostAlloc", ctypes.byref(word), SIZE(4), 2)
@@ -22,6 +22,13 @@ for line in sys.stdin:
     for on in streams:
         append(on, 1, 0)
         call("cuStreamSynchronize", on)
+    # To and fro: what is waited for is always written before it in the program.
+    for round in range(8):
+        now, after = streams[round % 2], streams[1 - round % 2]
+        append(now, 4, 0)
+        call("cuStreamWriteValue32_v2", now, word, 2 + round, 0)
+        call("cuStreamWaitValue32_v2", after, word, 2 + round, 0)
+    for on in streams: call("cuStreamSynchronize", on)
     stood = 0
     for waiting, other in (streams, streams[::-1]):
         letter[0] = 0
@@ -35,13 +42,6 @@ for line in sys.stdin:
         letter[0] = 1
         for on in streams: call("cuStreamSynchronize", on)
         if not waited: stood = "it did not wait"
-    # To and fro: what is waited for is always written before it in the program.
-    for round in range(8):
-        now, after = streams[round % 2], streams[1 - round % 2]
-        append(now, 4, 0)
-        call("cuStreamWriteValue32_v2", now, word, 2 + round, 0)
-        call("cuStreamWaitValue32_v2", after, word, 2 + round, 0)
-    for on in streams: call("cuStreamSynchronize", on)
     print(stood, flush=True)
 """
 
@@ -57,16 +57,14 @@ class WaitingStreams(instance.SystemTest):
         super().setUp()
         pretended_mps.start_with_queues(self, 120)
 
-    def assertGetsOn(self, text, queues):
-        """What is explained of its kernels in the end, by order."""
-        explained = []
+    def assertGetsOn(self, text, queues, look=lambda program: None):
+        """`look` is called for a program that has launched all, in each order."""
         for order in ("forwards", "backwards"):
             program = self.start_script_in("s", with_two_streams(text), CUDA_DEVICE_MAX_CONNECTIONS=str(queues))
             for _ in range(3):
                 self.assertEqual(program.ask(order, 10 * instance.SLOWER), "0", order)
-            explained.append(self.kernels_of(program, "append"))
+            look(program)
             program.end()
-        return explained
 
     def test_launches_that_are_confined(self):
         self.start_daemon(config=CONFINED)
@@ -86,11 +84,20 @@ class WaitingStreams(instance.SystemTest):
         """They would wait in both: behind the stream that waits, and behind what follows the launch."""
         self.start_daemon()
         self.gpuctl("create-slice", "s")
-        for queues, in_original_form in ((2, True), (4, False)):
+
+        def waits(program):
+            reasons = {kernel["name"]: kernel["reason"] for kernel in self.kernels_of(program, "append")}
+            return "waits for a value" in reasons["append"]
+
+        def in_original_form(program):  # the library tells of it now and then
+            instance.wait_until(lambda: waits(program), "it to launch in original form")
+
+        def with_workers(program):
+            self.assertFalse(waits(program))
+
+        for queues, look in ((2, in_original_form), (4, with_workers)):
             with self.subTest(queues=queues):
-                for kernels in self.assertGetsOn(reserve_by_parts_test.PROGRAM, queues):
-                    said = [kernel["reason"] for kernel in kernels if kernel["name"] == "append"]
-                    self.assertEqual("waits for a value" in said[0], in_original_form, said)
+                self.assertGetsOn(reserve_by_parts_test.PROGRAM, queues, look)
 
 
 if __name__ == "__main__":

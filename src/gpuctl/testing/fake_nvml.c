@@ -1,0 +1,45 @@
+/* NVML of a driver that can limit memory by cgroup, as NVIDIA describes it. FAKE_NVML_LIMITS="UUID DIRECTORY BYTES":
+ * the only limit that there is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kSuccess = 0, kUninitialized = 1, kNotFound = 6 };
+
+static int started;
+static char uuids[2][8] = {"GPU-1", "GPU-2"};
+
+int nvmlInit_v2(void) {
+  ++started;
+  return kSuccess;
+}
+
+int nvmlShutdown(void) {
+  --started;
+  return kSuccess;
+}
+
+/* Of the software GPU too, whose UUID is longer: it is then the first. */
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  if (!started) return kUninitialized;
+  if (strncmp(uuid, "MIG-", 4) == 0) return kNotFound;
+  *device = strcmp(uuid, uuids[1]) == 0 ? uuids[1] : uuids[0];
+  return kSuccess;
+}
+
+struct limits {
+  const char* name_space;
+  unsigned long long soft, hard, used;
+};
+
+int nvmlDeviceGetMemoryLimits_v1(void* device, struct limits* limits) {
+  char uuid[64], directory[1024];
+  unsigned long long hard;
+  const char* set = getenv("FAKE_NVML_LIMITS");
+  if (!started) return kUninitialized;
+  if (set == NULL || sscanf(set, "%63s %1023s %llu", uuid, directory, &hard) != 3) return kNotFound;
+  if (strcmp(device, uuid) != 0 || strcmp(limits->name_space, directory) != 0) return kNotFound;
+  limits->soft = limits->used = 0;
+  limits->hard = hard;
+  return kSuccess;
+}

@@ -1,0 +1,39 @@
+// What becomes of programs that use a GPU without the library, for whom it is mandatory. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "gpuctld/host/gpu_users.h"
+
+namespace gpuctl::daemon {
+
+/// How long after such a program was told of it is ended. It had been seen twice then, 5 seconds apart: what starts up
+/// and gets the library later, as by CUDA's injection, has it by now.
+inline constexpr std::chrono::nanoseconds kMandatoryPatience = std::chrono::seconds(10);
+/// How long it may take to end after SIGTERM; it may have something to save.
+inline constexpr std::chrono::milliseconds kMandatoryTimeout{10'000};
+
+/// As it was seen so far.
+struct Unmanaged {
+  GpuUser user;
+  std::uint64_t told_ns = 0;
+  std::string mandatory;  ///< what names it (sched::mandatory_for); "": nothing
+  bool ended = false;     ///< it was, or that was tried in vain
+};
+
+enum class UnmanagedStep {
+  leave,  ///< nothing more is done
+  wait,   ///< for its time
+  end,
+};
+
+/// Who did perhaps only inherit the device is left.
+inline UnmanagedStep next_step(const Unmanaged& program, std::uint64_t now_ns) {
+  if (program.mandatory.empty() || !program.user.driver || program.ended) return UnmanagedStep::leave;
+  const bool due = now_ns >= program.told_ns + static_cast<std::uint64_t>(kMandatoryPatience.count());
+  return due ? UnmanagedStep::end : UnmanagedStep::wait;
+}
+
+}  // namespace gpuctl::daemon

@@ -1,0 +1,79 @@
+#include "sched/admission.h"
+
+#include <algorithm>
+
+#include "sched/latency/time_text.h"
+
+namespace gpuctl::sched {
+
+namespace {
+
+constexpr double kSure = 1.1;
+
+std::string takes(const LatencyPromise& promise) {
+  return promise.path + " (" + time_text(promise.alone) + " alone)";
+}
+
+/// Why the slices of which `wanted` is one cannot all be in time where their bursts come together; "": they can.
+std::string together(const LatencyPromise& wanted, std::span<const LatencyPromise> others) {
+  std::vector<const LatencyPromise*> all{&wanted};
+  for (const LatencyPromise& other : others)
+    if (other.by_turns && other.alone.count() > 0 && other.alone <= other.at_most()) all.push_back(&other);
+  std::ranges::stable_sort(all, {}, &LatencyPromise::at_most);
+  std::chrono::nanoseconds sum{};
+  std::string named;
+  bool is_among = false;
+  for (const LatencyPromise* promise : all) {
+    sum += promise->alone;
+    named += (named.empty() ? "" : " and ") + takes(*promise);
+    is_among |= promise == &wanted;
+    if (is_among && promise != all.front() && sum > promise->at_most())
+      return "where bursts of " + named + " come together, the last one takes " + time_text(sum) +
+             ", and the laxest of their targets is " + time_text(promise->at_most());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::chrono::nanoseconds LatencyPromise::at_most() const {
+  if (target.at_most.count() > 0) return target.at_most;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(target.multiple * static_cast<double>(alone.count())));
+}
+
+Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> others) {
+  Admission admission;
+  if (wanted.alone.count() == 0 || wanted.at_most().count() == 0) return admission;
+  const auto at_most = static_cast<double>(wanted.at_most().count());
+  if (static_cast<double>(wanted.alone_at_least.count()) > kSure * at_most) {
+    admission.refused = time_text(wanted.at_most()) + ": its programs took " + time_text(wanted.alone_at_least) +
+                        " at least while nobody else had work";
+    return admission;
+  }
+  if (wanted.alone > wanted.at_most()) {
+    admission.notes.push_back("latency " + time_text(wanted.at_most()) + " may never be met: programs in " +
+                              wanted.path + " took " + time_text(wanted.alone) + " while nobody else had work");
+    return admission;
+  }
+  if (!wanted.by_turns) return admission;
+  if (std::string why = together(wanted, others); !why.empty()) admission.notes.push_back(std::move(why));
+  return admission;
+}
+
+Room room_for(const SliceTree& tree, std::string_view path, std::uint64_t memory) {
+  const std::string_view parent = parent_path(path);
+  const Slice& above = *tree.find(parent);
+  Room room;
+  for (const auto& [other, slice] : tree.slices()) {
+    if (other == "/" || other == path || parent_path(other) != parent) continue;
+    room.reserved += slice.reserve;
+    room.memory_kept += slice.memory_min;
+  }
+  const CapSM sms = std::min(above.reserve, above.max);
+  const std::uint64_t bytes = parent == "/" ? memory : above.memory_min;
+  room.reserve_free = sms > room.reserved ? sms - room.reserved : CapSM{};
+  room.memory_free = bytes - std::min(bytes, room.memory_kept);
+  return room;
+}
+
+}  // namespace gpuctl::sched

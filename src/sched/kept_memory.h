@@ -1,0 +1,30 @@
+// Memory of a GPU that is kept for slices, as memory.min of control groups is: what a slice has not used of it nobody
+// else gets. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace gpuctl::sched {
+
+/// A slice, parents first. The first one is the root.
+struct KeptMemory {
+  std::int32_t parent = -1;
+  std::uint64_t kept = 0;  ///< bytes that are kept for it and all below it together; not looked at of the root
+  std::uint64_t held = 0;  ///< bytes that programs directly in it hold
+};
+
+struct MemoryLeft {
+  std::uint64_t bytes = 0;
+  /// For which other slice more is kept than it and those below it hold, the most of all; none: for none.
+  std::optional<std::size_t> kept_for;
+};
+
+/// What one more program directly in `slice` may hold of a GPU with so much memory: with that, what all hold and what
+/// is kept beside that are no more than there is. What is kept for the program's own slices is its in any case. Where
+/// the children of a slice have more kept than it has, as on a small GPU, each has its part of that.
+MemoryLeft memory_beside(std::span<const KeptMemory> nodes, std::size_t slice, std::uint64_t memory);
+
+}  // namespace gpuctl::sched
