@@ -295,7 +295,8 @@ bool Table::place() {
       if (kernel.ticket.load(kRelaxed) != 0) clients |= std::uint64_t{1} << kernel.client.load(kRelaxed);
   }
   for (std::uint32_t client = 0; client < kMaxClients; ++client) {
-    if (client == client_ || (clients >> client & 1) == 0) continue;
+    if ((clients >> client & 1) == 0) continue;
+    if (client == client_ && !turned) continue;  // its caller takes what was placed
     data_->clients[client].wake.fetch_add(1, std::memory_order_release);
     futex_wake(data_->clients[client].wake);
   }

@@ -88,7 +88,8 @@ class Table {
   KernelRow* enqueue(const KernelRequest& request);
 
   /// Gives the turn to another context if that is due, places the blocks that fit and wakes the other clients that were
-  /// given blocks. True if this client was given any.
+  /// given blocks; where the turn was given, all that have kernels. True if this client was given blocks, or the turn
+  /// has gone to another context.
   bool place();
 
   /// Whether blocks of this client may run now. Needs no Lock.

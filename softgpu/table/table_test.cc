@@ -142,6 +142,24 @@ TEST_F(TableTest, BlocksPlacedForAnotherClientWakeIt) {
   second->wait(seen, std::chrono::hours(1));  // returns at once
 }
 
+/// It slept if all its blocks had an SM. Now they wait, and it must watch the end of the other's turn.
+TEST_F(TableTest, WhoGivesTheTurnAwayIsWokenToo) {
+  const auto first = open(1);
+  const auto second = std::move(*Table::open(path_, 1, 100, {.apart = true}));
+  const Table::Lock lock(*first);
+  first->enqueue(request(1, 1024));
+  first->place();
+  second->enqueue(request(1, 1024));
+  do second->place();
+  while (!first->has_turn());
+  std::uint32_t seen = 0;
+  do {
+    seen = first->wake_count();
+    first->place();
+  } while (first->has_turn());
+  EXPECT_NE(first->wake_count(), seen);
+}
+
 TEST_F(TableTest, TheMostUrgentClientIsWoken) {
   const auto first = open(1);
   const auto second = open(1);
