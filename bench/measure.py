@@ -44,6 +44,7 @@ from .steps import (
     side_by_side,
     sim_pairs,
     storms,
+    swap,
     time_slices,
 )
 
@@ -88,6 +89,9 @@ STEPS = {
     "freeze": (controller.step_freeze, 150),
     "memory": (controller.step_memory, 100),
     "accounts": (controller.step_accounts, 100),
+    "swap": (swap.step_swap, 280),
+    "kept": (swap.step_kept, 60),
+    "energy": (swap.step_energy, 120),
     "screen": (screen.step_screen, 200),
 }
 STANDARD = ("evict", "latency", "overhead", "launch", "identical")

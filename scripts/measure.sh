@@ -34,6 +34,8 @@
 #   timeslice    LS beside cuBLAS where programs take turns; with --no-mps
 #   quotas,weights,freeze,memory,accounts   what slices are set to beside what programs get; with --no-mps; some seven
 #                minutes in all
+#   swap,kept,energy   memory of frozen programs on the host, memory kept for a slice, energy; with --no-mps; need
+#                PyTorch; up to four minutes
 #   screen       the screen of README.md; with --no-mps
 #   memcheck     all kernels under compute-sanitizer; with --no-mps
 # Each step has its own gpuctld and a time limit. If a step fails, its rows so far stay, and the next step runs.

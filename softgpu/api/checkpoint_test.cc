@@ -80,6 +80,39 @@ TEST_F(CheckpointApi, CallsOfALockedProcessWaitUntilItIsUnlocked) {
   EXPECT_EQ(wait_for(self), 0);
 }
 
+/// As with NVIDIA's driver.
+TEST_F(CheckpointApi, LooksPassTheLockAndEndTheProcessOnceMemoryIsAway) {
+  const auto locked = [] {
+    CUevent event = nullptr;
+    EXPECT_CU(cuEventCreate(&event, CU_EVENT_DEFAULT));
+    EXPECT_CU(cuEventRecord(event, nullptr));
+    EXPECT_CU(cuCtxSynchronize());
+    EXPECT_CU(lock(getpid()));
+    float ms = -1;
+    EXPECT_CU(cuEventQuery(event));
+    EXPECT_CU(cuEventSynchronize(event));
+    EXPECT_CU(cuEventElapsedTime(&ms, event, event));
+    EXPECT_CU(cuStreamQuery(nullptr));
+    EXPECT_CU(cuStreamSynchronize(nullptr));
+    EXPECT_CU(cuCtxSynchronize());
+    EXPECT_CU(cuCheckpointProcessCheckpoint(getpid(), nullptr));
+    return event;
+  };
+  const auto ends = [&](const auto& look) {
+    int status = 0;
+    const pid_t child = client([&] { look(locked()); });
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+  };
+  float ms = 0;
+  EXPECT_TRUE(ends([](CUevent event) { cuEventQuery(event); }));
+  EXPECT_TRUE(ends([](CUevent event) { cuEventSynchronize(event); }));
+  EXPECT_TRUE(ends([&](CUevent event) { cuEventElapsedTime(&ms, event, event); }));
+  EXPECT_TRUE(ends([](CUevent) { cuStreamQuery(nullptr); }));
+  EXPECT_TRUE(ends([](CUevent) { cuStreamSynchronize(nullptr); }));
+  EXPECT_TRUE(ends([](CUevent) { cuCtxSynchronize(); }));
+}
+
 TEST_F(CheckpointApi, ALockWaitsForSubmittedWorkOrGivesUp) {
   const pid_t works = client([&] {
     launch_wide_wait(1);

@@ -60,6 +60,8 @@ class Obedient {
       state = CU_PROCESS_STATE_FAILED;
       return CUDA_ERROR_NOT_SUPPORTED;
     }
+    if (!driver_.gate.empty()) end_by_access();
+    driver_.memory_away = true;
     driver_.memory.move_out();
     state = CU_PROCESS_STATE_CHECKPOINTED;
     return CUDA_SUCCESS;
@@ -67,6 +69,7 @@ class Obedient {
 
   CUresult restore() {
     if (!driver_.memory.bring_back()) return CUDA_ERROR_OUT_OF_MEMORY;
+    driver_.memory_away = false;
     state = CU_PROCESS_STATE_LOCKED;
     return CUDA_SUCCESS;
   }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "softgpu/code/linker.h"
@@ -84,6 +85,7 @@ class Driver : public Graphs {
   void remove_module(const Module& module);
 
   Gate gate;
+  std::atomic<bool> memory_away{false};  ///< on the host, by a checkpoint
   VirtualMemory virtual_memory{memory};
   PhysicalHandles physical_handles;
   Registry<CUcontext, Context> contexts;
@@ -120,13 +122,20 @@ class Driver : public Graphs {
   std::vector<std::shared_ptr<Context>> all_contexts_;
 };
 
+/// Whether the function only looks at what the GPU has done. NVIDIA's driver lets such calls into a locked process, and
+/// they read marks whose memory is away after the checkpoint (seen with 580.159).
+bool looks_at_work(std::string_view call);
+/// As such a read ends the process.
+void end_by_access();
+
 /// Runs `body(driver)` for an API function; no exception gets out. `call`, here and below: the name of that function,
 /// passed on by helpers between it and these.
 template <class Body>
 CUresult with_driver(Body&& body, const char* call = __builtin_FUNCTION()) noexcept {
   Driver* driver = Driver::get();
   if (driver == nullptr) return Driver::refuse(call);
-  const Gate::Inside inside(driver->gate, [] { return Driver::get() != nullptr; });
+  const Gate::Inside inside(driver->gate, [call] { return Driver::get() != nullptr && !looks_at_work(call); });
+  if (driver->memory_away && looks_at_work(call)) end_by_access();
   if (Driver::get() == nullptr) return Driver::refuse(call);
   try {
     return std::forward<Body>(body)(*driver);

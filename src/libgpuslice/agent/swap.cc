@@ -14,6 +14,7 @@
 #include "libgpuslice/base/clock.h"
 #include "libgpuslice/base/debug.h"
 #include "libgpuslice/base/driver.h"
+#include "libgpuslice/base/look_gate.h"
 #include "libgpuslice/base/own_threads.h"
 #include "libgpuslice/client/client.h"
 #include "libgpuslice/image/kernels.h"
@@ -57,6 +58,12 @@ bool shares_mps() {
   return false;
 }
 
+/// What looks wait for has been done, since the process is locked.
+bool looks_go_on_until(std::uint64_t ns) {
+  while (!LookGate::get().empty() && monotonic_ns() < ns) std::this_thread::sleep_for(LookGate::kPause);
+  return !LookGate::get().empty();
+}
+
 ipc::Swap refused(MemoryIs memory, CUresult error) {
   return {memory, NotSwapped::refused, static_cast<std::uint16_t>(error)};
 }
@@ -83,7 +90,9 @@ bool Swap::look() {
   publish();
   const std::uint64_t now = monotonic_ns();
   const NotSwapped before = ipc::swap_of(word_.load()).why;
-  if (tried_ns_ != 0 && (before != NotSwapped::works || now < tried_ns_ + kAgainNs)) return false;
+  // no_reason: it was brought back, and this thread has not seen that it was to be.
+  const bool again = before == NotSwapped::no_reason || (before == NotSwapped::works && now >= tried_ns_ + kAgainNs);
+  if (tried_ns_ != 0 && !again) return false;
   tried_ns_ = now;
   const NotSwapped why = !driver().cuCheckpointProcessLock ? NotSwapped::no_calls
                          : managed_.load()                 ? NotSwapped::managed
@@ -119,20 +128,25 @@ void Swap::run() {
   }
   debug("the memory of this program is %s", outcome.memory == MemoryIs::on_gpu ? "on the GPU" : "lost");
   // Where the driver has given the program up its calls may wait for ever.
-  if (outcome.memory == MemoryIs::on_gpu) away_.store(false);
+  if (outcome.memory == MemoryIs::on_gpu) LookGate::get().open(), away_.store(false);
   say(outcome);
 }
 
 ipc::Swap Swap::move_out() {
   if (shares_mps()) return {MemoryIs::on_gpu, NotSwapped::shares_mps};
+  LookGate::get().close();
   CUcheckpointLockArgs within{};
   within.timeoutMs = kLockMs;
   CUresult result = driver().cuCheckpointProcessLock(getpid(), &within);
   if (result == CUDA_ERROR_NOT_READY) return {MemoryIs::on_gpu, NotSwapped::works};
   if (result != CUDA_SUCCESS) return refused(MemoryIs::on_gpu, result);
-  result = driver().cuCheckpointProcessCheckpoint(getpid(), nullptr);
-  if (result == CUDA_SUCCESS) return {MemoryIs::on_host};
+  const bool looks = looks_go_on_until(monotonic_ns() + kLockMs * 1'000'000ull);
+  if (!looks) {
+    result = driver().cuCheckpointProcessCheckpoint(getpid(), nullptr);
+    if (result == CUDA_SUCCESS) return {MemoryIs::on_host};
+  }
   const bool unlocked = driver().cuCheckpointProcessUnlock(getpid(), nullptr) == CUDA_SUCCESS;
+  if (looks && unlocked) return {MemoryIs::on_gpu, NotSwapped::works};
   return refused(unlocked ? MemoryIs::on_gpu : MemoryIs::lost, result);
 }
 
@@ -180,6 +194,7 @@ void Swap::publish() const {
 }
 
 void Swap::forget_after_fork() {
+  LookGate::get().forget_after_fork();
   new (this) Swap;
 }
 

@@ -2,10 +2,11 @@
 // cuCheckpointProcess* of this process itself. A process may call them for itself, so nobody needs rights over another,
 // the program of a container is none other, and no process can be mistaken.
 //
-// Between the lock and the unlock all other calls of the driver wait, in whatever thread, with whatever locks held. The
-// thread that moves memory takes no lock of ours meanwhile, and makes no other call. Nor does the client's thread take
-// one that a thread holds which calls the driver: it only gives its sign of life, and attaches to the next daemon. So
-// it is that thread which begins.
+// Between the lock and the unlock all other calls of the driver wait, in whatever thread, with whatever locks held:
+// most within the driver, those that look at what the GPU has done at a gate of ours (base/look_gate.h). The thread
+// that moves memory takes no lock of ours meanwhile, and makes no other call. Nor does the client's thread take one
+// that a thread holds which calls the driver: it only gives its sign of life, and attaches to the next daemon. So it is
+// that thread which begins.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 
 #include "libgpuslice/base/dlsym.h"
 #include "libgpuslice/base/launch_words.h"
+#include "libgpuslice/base/look_gate.h"
 #include "libgpuslice/base/own_threads.h"
 
 namespace gpuslice {
@@ -21,8 +22,37 @@ Driver load() {
   return table;
 }
 
-const Driver& of_all_threads() {
+const Driver& exported() {
   static const Driver table = load();
+  return table;
+}
+
+/// `call` has the type of the function, and calls it when a look is possible.
+template <auto function>
+struct Look;
+
+template <class... Arguments, CUresult (*Driver::*function)(Arguments...)>
+struct Look<function> {
+  static CUresult call(Arguments... arguments) {
+    return make_look([&] { return (exported().*function)(arguments...); });
+  }
+};
+
+Driver with_looks() {
+  Driver table = exported();
+#define X(name) \
+  if (table.name) table.name = &Look<&Driver::name>::call;
+  X(cuEventElapsedTime)
+  X(cuEventQuery)
+  X(cuMemGetInfo_v2)  // answers with an error then
+  X(cuStreamQuery)
+  X(cuStreamSynchronize)
+#undef X
+  return table;
+}
+
+const Driver& of_all_threads() {
+  static const Driver table = with_looks();
   return table;
 }
 

@@ -1,10 +1,12 @@
 // Functions before which lanes must join, or which follow the confined launches of their stream (joining.h), so that
-// they see what those have done. Nothing else is changed.
+// they see what those have done; and functions that only look at what the GPU has done (look_gate.h). Nothing else is
+// changed.
 #include "libgpuslice/interpose/joining_functions.h"
 
 #include "libgpuslice/agent/bursts.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/dlsym.h"
+#include "libgpuslice/base/look_gate.h"
 #include "libgpuslice/streams/joining.h"
 
 namespace gpuslice {
@@ -18,7 +20,7 @@ using Seen = Burst::Seen;
 template <class Call>
 CUresult seen_by(Seen seen, CUstream stream, const Call& call) {
   const BurstWait wait;
-  const CUresult result = call();
+  const CUresult result = make_look(call);
   if (result == CUDA_SUCCESS) wait.over(seen, stream);
   return result;
 }
@@ -45,6 +47,11 @@ struct LookAtOne {
 /// Nothing joins: an event is recorded where what comes before it went.
 struct LookAtEvent {
   CUresult operator()(const auto& call) const { return seen_by(Seen::kSome, nullptr, call); }
+};
+
+/// Of what has been done already.
+struct LookBack {
+  CUresult operator()(const auto& call) const { return make_look(call); }
 };
 
 /// A copy or memset that acts on a default stream.
@@ -145,6 +152,7 @@ struct CopyInOne {
     Seen::kSome      \
   }
 #define LOOK_EVENT LookAtEvent()
+#define LOOK_BACK LookBack()
 #define COPY_NOW  \
   CopyAtOnce {    \
     is_per_thread \
@@ -190,6 +198,7 @@ struct CopyInOne {
 #undef COPY_ANY
 #undef COPY_BACK
 #undef COPY_NOW
+#undef LOOK_BACK
 #undef LOOK_EVENT
 #undef LOOK_CONTEXT
 #undef LOOK_ALL

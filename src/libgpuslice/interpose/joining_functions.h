@@ -15,6 +15,7 @@ using CUgraphRecaptureCallback = void*;
 using CUDA_FABRIC_COPY_BATCH_OP = void;
 #endif
 
+#undef cuEventElapsedTime
 #undef cuMemPrefetchAsync
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync

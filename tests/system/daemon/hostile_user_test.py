@@ -8,6 +8,7 @@ printed and never asserted. Another user's program runs on a software GPU of its
 user; the daemon divides the SMs among them as if it were the same.
 """
 
+import collections
 import contextlib
 import heapq
 import json
@@ -19,6 +20,7 @@ import signal
 import statistics
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import typing
@@ -78,6 +80,7 @@ class Wait(typing.NamedTuple):
     """A timed call. In ms: how long it took, and for how long caller and daemon ran, and waited for a CPU."""
 
     name: str
+    on: str  # "new": a connection made for it
     began: float  # time.monotonic()
     took: float
     caller_ran: float
@@ -153,7 +156,8 @@ class Timed:
                     said = (fresh or standing).call(method, **parameters)
                     took, after = time.monotonic() - began, (*cpu_times("self"), *cpu_times(test.daemon.pid))
                     times = [1000 * ms for ms in (took, *(later - earlier for later, earlier in zip(after, before)))]
-                    out.write(f"{name} {began} {' '.join(map(str, times))}\n")
+                    on = "new" if fresh else "standing"
+                    out.write(f"{name} {on} {began} {' '.join(map(str, times))}\n")
                     if fresh:
                         fresh.close()
                     if name == "show" and said["slice"]["weight"] != weight_of(number):
@@ -169,8 +173,8 @@ class Timed:
 
     def waits(self):
         for line in self.path.read_text().splitlines():
-            name, *numbers = line.split()
-            yield Wait(name, *map(float, numbers))
+            name, on, *numbers = line.split()
+            yield Wait(name, on, *map(float, numbers))
 
 
 class Launched:
@@ -220,6 +224,46 @@ class Ran:
         )
 
 
+class Sleeps(threading.Thread):
+    """Where the daemon's first thread sleeps, other than for something to do."""
+
+    EVERY_S = 0.01
+    FOR_WORK = ("0", "ep_poll", "do_epoll_wait")  # 0: it runs
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.path = f"/proc/{pid}/task/{pid}/wchan"
+        self.over = threading.Event()
+        self.began = time.monotonic()
+        self.looks = 0
+        self.sums = collections.Counter()  # looks, by function of the kernel
+        self.longest = []  # seconds without a break in it, the function, since when
+
+    def run(self):
+        where = since = None
+        while not self.over.wait(self.EVERY_S):
+            with open(self.path) as file:
+                now = file.read()
+            self.looks += 1
+            if now in self.FOR_WORK:
+                now = None
+            else:
+                self.sums[now] += 1
+            if now != where:
+                if where:
+                    self.longest = heapq.nlargest(SLOWEST, [*self.longest, (time.monotonic() - since, where, since)])
+                where, since = now, time.monotonic()
+
+    def stop(self):
+        self.over.set()
+        self.join()
+
+    def says(self):
+        parts = (f"{where} {100 * looks / self.looks:.2f} %" for where, looks in self.sums.most_common())
+        longest = (f"{1000 * s:.0f} ms in {where} after {at - self.began:.0f} s" for s, where, at in self.longest)
+        return f"the daemon slept, but for something to do, in: {', '.join(parts)}; longest: {', '.join(longest)}"
+
+
 class HostileUser(endurance.Endurance):
     def setUp(self):
         super().setUp()
@@ -250,7 +294,8 @@ class HostileUser(endurance.Endurance):
         before = len(self.descriptors())
         callers = [Timed(self, "root", 0, roots_calls), Timed(self, "innocent", INNOCENT, calls_of_innocent)]
         began = time.monotonic()
-        launched, ran = Launched(), Ran(self.daemon.pid)
+        launched, ran, sleeps = Launched(), Ran(self.daemon.pid), Sleeps(self.daemon.pid)
+        sleeps.start()
         stolen = stolen_s()
         until = began + (60 * self.minutes if self.minutes else SHORT_S)
         self.start_attackers(running, own, began, until)
@@ -263,6 +308,7 @@ class HostileUser(endurance.Endurance):
             self.check_slices("under attack", (*own, "of-root-"))
             self.assertLess(self.daemon.kib("VmHWM"), KIB_AT_MOST * instance.SLOWER, "KiB of the daemon")
             time.sleep(0.1)
+        sleeps.stop()
         sent = self.end_attackers()
         took = time.monotonic() - began
         for timed in callers:
@@ -271,6 +317,7 @@ class HostileUser(endurance.Endurance):
         seen.stop()
         self.report(watcher, sent, took)
         say(ran.says())
+        say(sleeps.says())
         for timed in callers:
             self.report_waits(timed, began)
         say(launched.says())
@@ -406,8 +453,8 @@ class HostileUser(endurance.Endurance):
                 f"{all_ms[p99]:.1f}, worst {all_ms[-1]:.1f}; without waiting for a CPU: median "
                 f"{statistics.median(own):.2f}, p99 {own[p99]:.2f}, worst {own[-1]:.2f}")  # fmt: skip
         for wait in heapq.nlargest(SLOWEST, every, key=lambda wait: wait.took):
-            say(f"{wait.name} took {wait.took:.0f} ms after {wait.began - began:.0f} s: the daemon ran "
-                f"{wait.daemon_ran:.0f} ms and waited {wait.daemon_waited:.0f} for a CPU, the caller "
+            say(f"{wait.name} on a {wait.on} connection took {wait.took:.0f} ms after {wait.began - began:.0f} s: the "
+                f"daemon ran {wait.daemon_ran:.0f} ms and waited {wait.daemon_waited:.0f} for a CPU, the caller "
                 f"{wait.caller_ran:.0f} and {wait.caller_waited:.0f}")  # fmt: skip
 
     def seconds_of_daemon(self, took):

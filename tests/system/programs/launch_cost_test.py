@@ -38,7 +38,7 @@ BOUNDS = {
 }
 # Of launches and bursts also the cache lines, of code and of data together, and the instructions that lock one.
 LINES = {"cuLaunchKernel": (23, 162), "cuLaunchKernelEx": (23, 172), "launch_and_wait": (44, 470)}
-LOCKED = {"cuLaunchKernel": (2, 11), "cuLaunchKernelEx": (2, 11), "launch_and_wait": (4, 58)}
+LOCKED = {"cuLaunchKernel": (2, 11), "cuLaunchKernelEx": (2, 11), "launch_and_wait": (6, 60)}
 
 
 @unittest.skipUnless(shutil.which("valgrind") and shutil.which("objdump"), "valgrind or objdump is not installed")

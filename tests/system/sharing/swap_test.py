@@ -56,6 +56,34 @@ for line in sys.stdin:
 """
 )
 
+# Another thread looks all the time at what the GPU has done, until a look fails; "looks" asks how often it has.
+LOOKS = PROGRAM.replace(
+    'print("ready", flush=True)',
+    """
+import threading
+events = [made("cuEventCreate", 0) for _ in range(2)]
+for event in events: call("cuEventRecord", event, None)
+call("cuCtxSynchronize")
+looks = [0]
+def look(context):
+    call("cuCtxSetCurrent", context)
+    bytes_of = [ctypes.c_size_t(), ctypes.c_size_t()]
+    while True:
+        if cuda.cuStreamQuery(None) not in (0, 600): return
+        call("cuEventQuery", events[0])
+        call("cuEventSynchronize", events[0])
+        call("cuStreamSynchronize", None)
+        call("cuCtxSynchronize")
+        call("cuEventElapsedTime_v2", ctypes.byref(ctypes.c_float()), *events)
+        call("cuMemGetInfo_v2", *map(ctypes.byref, bytes_of))
+        looks[0] += 1
+threading.Thread(target=look, args=(made("cuCtxGetCurrent"),), daemon=True).start()
+print("ready", flush=True)""",
+).replace(
+    '    elif verb == "free":',
+    '    elif verb == "looks":\n        print(looks[0], flush=True)\n    elif verb == "free":',
+)
+
 
 class Swap(instance.SystemTest):
     def setUp(self):
@@ -66,12 +94,12 @@ class Swap(instance.SystemTest):
         self.gpuctl("create-slice", "ice/below")
         self.gpuctl("create-slice", "beside")
 
-    def program(self, slice_path, **env):
-        return self.start_script_in(slice_path, PROGRAM, **env)
+    def program(self, slice_path, script=PROGRAM, **env):
+        return self.start_script_in(slice_path, script, **env)
 
-    def holding(self, slice_path, **env):
+    def holding(self, slice_path, script=PROGRAM, **env):
         """A program that holds most of the GPU's memory and has launched something."""
-        program = self.program(slice_path, **env)
+        program = self.program(slice_path, script, **env)
         self.assertEqual(program.ask("allocate", HELD_MIB), str(SUCCESS))
         self.assertEqual(program.ask("step", HELD_MIB), "1")
         return program
@@ -120,6 +148,18 @@ class Swap(instance.SystemTest):
         self.wait_for_memory("ice/below", program, HELD_MIB, 0)
         self.wait_for_event("restored")
         self.assertEqual(other.ask("allocate", HELD_MIB), str(OUT_OF_MEMORY))
+
+    def test_looks_at_the_gpu_wait_while_memory_is_away(self):
+        program = self.holding("ice", LOOKS)
+        instance.wait_until(lambda: int(program.ask("looks")) > 0, "a look")
+        for times in (1, 2):
+            self.gpuctl("freeze", "--swap", "ice")
+            self.wait_for_memory("ice", program, 0, HELD_MIB)
+            before = program.ask("looks")
+            self.assertEqual(program.ask("looks"), before)
+            self.gpuctl("thaw", "ice")
+            instance.wait_until(lambda: int(program.ask("looks")) > int(before), "a look")
+            self.assertEqual(program.ask("step", HELD_MIB), str(times + 1))
 
     def test_a_thaw_without_room_waits_for_it(self):
         program = self.swapped()
