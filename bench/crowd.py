@@ -10,7 +10,6 @@ each wake-up; and its memory. On a machine that does other work, only CPU times 
 import argparse
 import array
 import contextlib
-import mmap
 import os
 import pathlib
 import random
@@ -22,9 +21,8 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 
-from bench.lab.client import Varlink  # noqa: E402
+from bench.lab.client import Varlink, attach  # noqa: E402
 
-PAGE_BYTES = 32768
 # src/ipc/stub.h: where the first Grant and the first Usage begin, in words of 32 bits.
 GRANT, USAGE = 64 // 4, (64 + 64 * 16) // 4
 CAPSM, EPOCH, DECIDED_NS = GRANT, GRANT + 4, (GRANT + 6) // 2
@@ -53,13 +51,10 @@ class Client:
 
     def __init__(self, path, slice_path, uuid):
         self.connection = Varlink(path, PATIENCE_S)
-        reply = self.connection.call("Attach", slice=slice_path, device_uuids=[uuid], resumed=False)
+        reply, page, self.kick_fd = attach(self.connection, slice=slice_path, device_uuids=[uuid], resumed=False)
         if "error" in reply:
             raise SystemExit(f"crowd.py: {reply}")
-        page, self.kick_fd = self.connection.fds
-        view = memoryview(mmap.mmap(page, PAGE_BYTES))
-        os.close(page)
-        self.connection.fds.clear()
+        view = memoryview(page)
         self.words, self.longs = view.cast("I"), view.cast("Q")
         self.longs[MEMORY] = 1 << 28
 

@@ -25,9 +25,31 @@ Error complaint(const char* what, int error) noexcept {
   }
 }
 
-Stub* map_pages(int fd) noexcept {
-  void* memory = ::mmap(nullptr, kStubBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+#ifndef F_SEAL_FUTURE_WRITE
+constexpr int F_SEAL_FUTURE_WRITE = 0x0010;
+#endif
+
+Stub* map_pages(int fd, int flags = 0) noexcept {
+  void* memory = ::mmap(nullptr, kStubBytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<Stub*>(memory);
+}
+
+/// Why a file cannot be a stub page; null: it can.
+const char* wrong_file(int fd) noexcept {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return "fstat";
+  if (info.st_size != static_cast<off_t>(kStubBytes)) return "wrong size of the file";
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals < 0 || !(seals & F_SEAL_SHRINK) ? "the file may shrink" : nullptr;
+}
+
+/// Whether this kernel keeps holes out of a file that somebody writes to.
+bool kernel_seals() noexcept {
+  static const bool seals = [] {
+    const UniqueFd probe(::memfd_create("gpuctl-stub", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    return probe && ::fcntl(probe.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
+  }();
+  return seals;
 }
 
 }  // namespace
@@ -46,40 +68,66 @@ void StubMap::give_back() noexcept {
 }
 
 Result<StubMap> StubMap::map(int fd) noexcept {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return complaint("fstat", errno);
-  if (info.st_size != static_cast<off_t>(kStubBytes)) return complaint("wrong size of the file", 0);
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || !(seals & F_SEAL_SHRINK)) return complaint("the file may shrink", 0);
+  if (const char* wrong = wrong_file(fd)) return complaint(wrong, 0);
   StubMap map(map_pages(fd));
   if (!map) return complaint("mmap", errno);
-  const std::uint32_t devices = load(map->devices);
-  if (load(map->magic) != kStubMagic) return complaint("not a stub page (magic)", 0);
-  if (load(map->version) != stub_version() || load(map->size) != sizeof(Stub))
-    return complaint("made by another version of gpuctld", 0);
-  if (devices > kMaxDevices) return complaint("more devices than fit", 0);
+  if (auto checked = map.check(); !checked) return checked.error();
   return map;
 }
 
-Result<NewStub> NewStub::create(std::uint32_t devices, std::uint32_t client_pid) noexcept {
-  if (devices > kMaxDevices) return complaint("more devices than fit", 0);
+Result<StubMap> StubMap::take(int fd) noexcept {
+  if (const char* wrong = wrong_file(fd)) return complaint(wrong, 0);
+  StubMap map(map_pages(fd, MAP_POPULATE));
+  if (!map) return complaint("mmap", errno);
+  if (kernel_seals() && ::fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
+    return complaint("sealing", errno);
+  return map;
+}
+
+Result<void> StubMap::check() const noexcept {
+  if (load(stub_->magic) != kStubMagic) return complaint("not a stub page (magic)", 0);
+  if (load(stub_->version) != stub_version() || load(stub_->size) != sizeof(Stub))
+    return complaint("made by another version of gpuctld", 0);
+  if (load(stub_->devices) > kMaxDevices) return complaint("more devices than fit", 0);
+  return {};
+}
+
+Result<NewStub> NewStub::create() noexcept {
   NewStub made;
   made.fd.reset(::memfd_create("gpuctl-stub", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made.fd) return complaint("memfd_create", errno);
   if (::fchmod(made.fd.get(), 0600) != 0) return complaint("fchmod", errno);
   if (::ftruncate(made.fd.get(), kStubBytes) != 0) return complaint("ftruncate", errno);
-  if (::fcntl(made.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return complaint("sealing", errno);
+  if (::fcntl(made.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return complaint("sealing", errno);
   made.map = StubMap(map_pages(made.fd.get()));
   if (!made.map) return complaint("mmap", errno);
-  Stub& stub = *made.map.get();
+  return made;
+}
+
+Result<NewStub> NewStub::create(std::uint32_t devices, std::uint32_t client_pid) noexcept {
+  if (devices > kMaxDevices) return complaint("more devices than fit", 0);
+  auto made = create();
+  if (made) made->begin(devices, client_pid);
+  return made;
+}
+
+bool NewStub::is_sealed() const noexcept {
+  if (!kernel_seals()) return true;
+  constexpr off_t kBlock = 512;  // of st_blocks, whatever the file system
+  struct stat info {};
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_FUTURE_WRITE) != 0 && ::fstat(fd.get(), &info) == 0 &&
+         info.st_blocks * kBlock >= static_cast<off_t>(kStubBytes);
+}
+
+void NewStub::begin(std::uint32_t devices, std::uint32_t client_pid) noexcept {
+  Stub& stub = *map.get();
   stub.version = stub_version();
   stub.size = sizeof(Stub);
   stub.devices = devices;
   stub.client_pid = client_pid;
   stub.daemon_alive = 1;
   store(stub.magic, kStubMagic);
-  return made;
 }
 
 int futex_wake(const std::uint32_t& word) noexcept {

@@ -28,6 +28,11 @@ class StubMap {
   /// version and a sane number of devices, and that it cannot shrink: an access behind its end would kill the program.
   /// The descriptor may be closed afterwards.
   static Result<StubMap> map(int fd) noexcept;
+  /// Client side: the same with one that the daemon has just made and that has nothing in it yet. Its memory is taken
+  /// here, so it counts as the client's, and nobody can give it back from then on (NewStub::is_sealed).
+  static Result<StubMap> take(int fd) noexcept;
+  /// Whether the daemon has begun it as it should be.
+  Result<void> check() const noexcept;
 
   Stub* get() const noexcept { return stub_; }
   Stub* operator->() const noexcept { return stub_; }
@@ -41,12 +46,20 @@ class StubMap {
   Stub* stub_ = nullptr;
 };
 
-/// Daemon side: a new stub page with its head filled in and everything else zero. The memfd is mode 0600,
-/// close-on-exec and sealed against shrinking and growing, so a client cannot make the daemon fault.
+/// Daemon side: a new stub page. The memfd is mode 0600, close-on-exec and sealed against shrinking and growing, so a
+/// client cannot make the daemon fault.
 struct NewStub {
   UniqueFd fd;
   StubMap map;
+  /// Nothing is in it, and it takes no memory.
+  static Result<NewStub> create() noexcept;
+  /// One that is begun.
   static Result<NewStub> create(std::uint32_t devices, std::uint32_t client_pid) noexcept;
+  /// Whether its memory is there and stays: the client has taken it. Before that whoever touches the page may have to
+  /// wait for holes that a client punches into it. Where the kernel has no such seal (before Linux 5.1): true.
+  bool is_sealed() const noexcept;
+  /// Fills its head in; everything else is zero, or what the client has written. At most kMaxDevices.
+  void begin(std::uint32_t devices, std::uint32_t client_pid) noexcept;
 };
 
 /// One acquire load or release store of a shared word, of 16, 32 or 64 bits.

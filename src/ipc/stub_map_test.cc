@@ -56,6 +56,33 @@ TEST(StubMap, TheFileIsPrivateAndCannotShrink) {
   EXPECT_NE(ftruncate(made->fd.get(), 1 << 20), 0);
 }
 
+TEST(StubMap, WhoTakesAPageCannotGiveItsMemoryBack) {
+  Result<NewStub> made = NewStub::create();
+  ASSERT_TRUE(made);
+  EXPECT_FALSE(made->is_sealed());
+  const UniqueFd theirs(dup(made->fd.get()));
+  Result<StubMap> taken = StubMap::take(theirs.get());
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_TRUE(made->is_sealed());
+  const auto punch = [&] { return fallocate(theirs.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kStubBytes); };
+  EXPECT_NE(punch(), 0);
+  EXPECT_NE(madvise(taken->get(), kStubBytes, MADV_REMOVE), 0);
+  made->begin(1, 7);
+  EXPECT_TRUE(taken->check());
+  store((*taken)->usage[0].demand, 5u);
+  EXPECT_EQ(load(made->map->usage[0].demand), 5u);
+}
+
+TEST(StubMap, APageWithAHoleIsNotTaken) {
+  Result<NewStub> made = NewStub::create();
+  ASSERT_TRUE(made);
+  ASSERT_EQ(ftruncate(made->fd.get(), kStubBytes), 0);
+  ASSERT_EQ(fcntl(made->fd.get(), F_ADD_SEALS, 0x0010), 0);  // F_SEAL_FUTURE_WRITE
+  EXPECT_FALSE(made->is_sealed());
+  made->begin(1, 7);  // takes memory for its head alone
+  EXPECT_FALSE(made->is_sealed());
+}
+
 TEST(StubMap, RefusesWhatIsNotAStub) {
   EXPECT_FALSE(NewStub::create(kMaxDevices + 1, 1));
   EXPECT_FALSE(StubMap::map(-1));

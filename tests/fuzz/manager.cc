@@ -83,7 +83,7 @@ long peak_kib() {
   return usage.ru_maxrss;
 }
 
-/// The other end of a connection. Reads all replies, and keeps the page of an attached client.
+/// The other end of a connection. Reads all replies, and takes each page that is made for it.
 struct OtherEnd {
   explicit OtherEnd(int uid) : fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     const bool root = geteuid() == 0;
@@ -116,13 +116,14 @@ struct OtherEnd {
   }
 
   void keep(const cmsghdr& control) {
-    const std::size_t count = (control.cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    require(count == 2, "a page and an eventfd");
-    std::array<int, 2> fds{};
-    std::memcpy(fds.data(), CMSG_DATA(&control), sizeof fds);
-    const ipc::UniqueFd memory(fds[0]);
-    kick = ipc::UniqueFd(fds[1]);
-    page = std::move(ipc::StubMap::map(memory.get()).value());
+    require((control.cmsg_len - CMSG_LEN(0)) / sizeof(int) == 1, "a page or an eventfd");
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(&control), sizeof number);
+    ipc::UniqueFd got(number);
+    if (fcntl(number, F_GET_SEALS) < 0)
+      kick = std::move(got);
+    else
+      page = std::move(ipc::StubMap::take(number).value());
   }
 
   void write_word(std::string_view place_and_value) {

@@ -67,14 +67,19 @@ void cut(std::string& text) {
 }  // namespace
 
 Result<Client> Client::create(ClientIdentity identity, std::string slice, std::vector<int> devices) {
-  auto stub =
-      ipc::NewStub::create(static_cast<std::uint32_t>(devices.size()), static_cast<std::uint32_t>(identity.pid));
-  if (!stub) return stub.error();
+  auto page = ipc::NewStub::create();
+  if (!page) return page.error();
+  return create(std::move(identity), std::move(slice), std::move(devices), std::move(*page));
+}
+
+Result<Client> Client::create(ClientIdentity identity, std::string slice, std::vector<int> devices, ipc::NewStub page) {
+  if (devices.size() > ipc::kMaxDevices) return fail("more devices than fit");
+  page.begin(static_cast<std::uint32_t>(devices.size()), static_cast<std::uint32_t>(identity.pid));
   Client client;
   client.identity_ = std::move(identity);
   client.slice_ = std::move(slice);
-  client.memfd_ = std::move(stub->fd);
-  client.stub_ = std::move(stub->map);
+  client.memfd_ = std::move(page.fd);
+  client.stub_ = std::move(page.map);
   ipc::store(client.stub_->daemon_alive, 1u);
   client.latencies_.resize(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) {

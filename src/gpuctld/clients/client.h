@@ -54,6 +54,8 @@ class Client {
  public:
   /// Entry i of `devices` is the daemon's index of the program's device i, or -1 if the daemon does not manage that
   /// device; then it is not limited.
+  static Result<Client> create(ClientIdentity identity, std::string slice, std::vector<int> devices, ipc::NewStub page);
+  /// With a page that nobody else has yet.
   static Result<Client> create(ClientIdentity identity, std::string slice, std::vector<int> devices);
 
   /// One device of the client.

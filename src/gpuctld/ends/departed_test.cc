@@ -75,7 +75,7 @@ TEST_F(DepartedTest, TheGrantsOfAnEndedProcessAreOpened) {
   const pid_t pid = child();
   Client gone = client(pid);
   const ipc::StubMap page = ipc::StubMap::map(gone.memfd()).value();
-  const Pinned gpu(page);
+  const Pinned gpu(page.get());
   ipc::UniqueFd exit = pidfd(pid);
   end(pid);
   EXPECT_FALSE(open(page, 0));
@@ -104,7 +104,7 @@ TEST_F(DepartedTest, AProcessThatLivesKeepsItsGrantUntilItEnds) {
   const pid_t pid = child();
   Client gone = client(pid);
   const ipc::StubMap page = ipc::StubMap::map(gone.memfd()).value();
-  const Pinned gpu(page);
+  const Pinned gpu(page.get());
   departed_.keep(std::move(gone), pidfd(pid));
   EXPECT_EQ(departed_.waiting(), 1u);
   context_.poll();
@@ -168,7 +168,7 @@ TEST_F(DepartedTest, AFileThatIsKeptCostsNoMemoryOnceItsProcessHasEnded) {
 TEST_F(DepartedTest, APageThatIsGivenBackIsOpenForWhatRunsOnTheGpu) {
   const pid_t pid = child();
   Client first = client(pid);
-  const Pinned on_gpu(ipc::StubMap::map(first.memfd()).value());
+  const Pinned on_gpu(ipc::StubMap::map(first.memfd())->get());
   departed_.keep(std::move(first), pidfd(pid));
   for (std::size_t i = 1; i < kMaxDepartedOfProcess; ++i) departed_.keep(client(pid), pidfd(pid));
   EXPECT_FALSE(on_gpu.open(0));

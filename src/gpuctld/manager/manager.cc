@@ -96,6 +96,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
       attached_(context, scheduler_,
                 {.woken = [this](std::uint32_t uid, const auto& drain) { return on_kick(uid, drain); },
                  .rests = [this] { arm_tick(); }}),
+      pages_(context),
       queues_(context),
       mps_(context,
            {options_.mps_directory, options_.socket, options_.mps_start_socket,
@@ -225,6 +226,7 @@ void Manager::on_closed(Session& session) {
   events_.forget(session);
   asked_ends_.erase(&session);
   told_isolated_.erase(&session);
+  pages_.forget(session);
   queues_.leave(session);
   servers_.leave(session);
   mps_.forget(&session);

@@ -26,6 +26,7 @@
 #include "gpuctld/manager/attached.h"
 #include "gpuctld/manager/event_log.h"
 #include "gpuctld/manager/mps_servers.h"
+#include "gpuctld/manager/pages_made.h"
 #include "gpuctld/manager/promised_queues.h"
 #include "gpuctld/manager/ticker.h"
 #include "gpuctld/protocol/varlink_server.h"
@@ -153,6 +154,7 @@ class Manager {
   bool look_at_mps();
   std::string pipe_directory_of(const Client& client);
   Answer mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues);
+  Answer make_page(Session& session, ipc::Fields& fields);
   Answer attach(Session& session, ipc::Fields& fields);
   std::optional<std::uint32_t> promise_queues(Session& session, std::size_t slice, std::int64_t own,
                                               std::optional<std::uint32_t> hundredths);
@@ -194,6 +196,7 @@ class Manager {
   UserBudgets budgets_;
   std::unique_ptr<VarlinkServer> server_;
   Attached attached_;
+  PagesMade pages_;
   PromisedQueues queues_;
   MpsServers servers_;
   MpsPlaces mps_;

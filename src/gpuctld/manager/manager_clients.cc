@@ -157,6 +157,19 @@ std::string Manager::slice_of(const Session& session) const {
   return sched::slice_to_join(slices, {.caller = caller(session), .cgroup = cgroup});
 }
 
+Answer Manager::make_page(Session& session, ipc::Fields& fields) {
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  auto page = ipc::NewStub::create();
+  Answer answer = success({{"stub_bytes", ipc::kStubBytes}});
+  if (page) answer.fds.emplace_back(::dup(page->fd.get()));
+  if (!page || !answer.fds.front())
+    return refuse_own("Unavailable", {{"reason", "gpuctld is out of file descriptors or memory"}});
+  pages_.keep(session, std::move(*page));
+  return answer;
+}
+
+/// Without a page the program is asked for: `gpuctl run` joins for a moment, and nobody reads its grants.
 Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const std::string asked = fields.text("slice");
   const std::vector<std::string> uuids = fields.texts("device_uuids");
@@ -187,10 +200,17 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
                                 " programs attached, as many as one user may have");
   auto devices = match_devices(uuids);
   if (!devices) return invalid("device_uuids", devices.error().message);
+  std::optional<ipc::NewStub> page;
+  if (version || pages_.any_for(session)) {
+    page = pages_.take(session);
+    if (!page) return refuse_own("NoPage", {});
+  }
 
   const Peer& peer = session.peer();
   const std::string command = one_line(said ? ipc::to_utf8(said->substr(0, kMostCommand)) : name_of(peer.pid));
-  auto client = Client::create({peer.pid, peer.uid, command, peer.start}, slice, std::move(*devices));
+  ClientIdentity identity{peer.pid, peer.uid, command, peer.start};
+  auto client = page ? Client::create(std::move(identity), slice, std::move(*devices), std::move(*page))
+                     : Client::create(std::move(identity), slice, std::move(*devices));
   if (client) note_mps_sms(*client, mps_sms, scheduler_.devices());
   // Who comes back may be of a slice that was isolated when the program started, and so may who starts.
   const auto told = told_isolated_.find(&session);
@@ -204,13 +224,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   if (client) client->keeps_mps = pipe_directory && client->mps.empty();
   ipc::UniqueFd kick(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Answer answer = success({{"slice", slice},
-                           {"stub_bytes", ipc::kStubBytes},
                            {"latency_target_us", scheduler_.options().latency_target.count()},
                            {"block_target_us", scheduler_.options().block_target.count()}});
-  if (client) answer.fds.emplace_back(::dup(client->memfd()));
   if (kick) answer.fds.emplace_back(::dup(kick.get()));
-  const bool sound = answer.fds.size() == 2 && answer.fds[0] && answer.fds[1];
-  if (!sound) {
+  if (!client || answer.fds.empty() || !answer.fds.front()) {
     log_of(peer.uid, "process " + std::to_string(peer.pid) + " cannot be attached: out of file descriptors or memory");
     return invalid("slice", "gpuctld is out of file descriptors or memory");
   }

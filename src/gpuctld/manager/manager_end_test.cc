@@ -1,6 +1,7 @@
 // Kill and ReportFault, through a manager in this process and programs in others.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/testing/fake_mps_control.h"
@@ -215,16 +217,17 @@ TEST_F(ManagerEndTest, OthersMayNotUnlessTheyOwnTheSlice) {
   EXPECT_EQ(signal_of(own), SIGTERM);
 }
 
-/// The page of a program in another process, mapped here too.
-ipc::StubMap page_of(pid_t pid) {
+/// The page of a program in another process, mapped here too, to be read.
+const ipc::Stub* page_of(pid_t pid) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
     std::error_code gone;
     if (std::filesystem::read_symlink(entry, gone).string().find("memfd:gpuctl-stub") == std::string::npos) continue;
-    const ipc::UniqueFd fd(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC));
-    if (auto map = ipc::StubMap::map(fd.get())) return std::move(*map);
+    const ipc::UniqueFd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    const void* page = ::mmap(nullptr, ipc::kStubBytes, PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (page != MAP_FAILED) return static_cast<const ipc::Stub*>(page);
   }
   ADD_FAILURE() << "process " << pid << " has no stub page";
-  return {};
+  return nullptr;
 }
 
 /// A program whose kernels are evicted: another one wants all SMs, and its slice comes first.
@@ -240,6 +243,7 @@ class KilledWhileEvictedTest : public ManagerEndTest {
       ::signal(SIGTERM, SIG_IGN);
     });
     page_ = page_of(evicted_);
+    if (page_ == nullptr) throw std::runtime_error("no page");
     gpu_.emplace(page_);
     EXPECT_TRUE(eventually([&] { return capsm() == 132; }));
     first_ = std::make_unique<FakeProgram>(connect(), "first");
@@ -250,7 +254,7 @@ class KilledWhileEvictedTest : public ManagerEndTest {
   /// As what is left of it on the GPU reads it.
   bool unlimited() const { return gpu_->open(0); }
   pid_t evicted_;
-  ipc::StubMap page_;
+  const ipc::Stub* page_ = nullptr;  // never unmapped
   std::optional<Pinned> gpu_;
   std::unique_ptr<FakeProgram> first_;
 };

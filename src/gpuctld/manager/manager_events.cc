@@ -123,6 +123,7 @@ void Manager::tell_refused(Session& session, const ipc::Call& call, const ipc::R
     return value != nullptr && value->is_bool() && value->get_bool();
   };
   if (!is_told(call.member()) || is_true("check") || is_true("dry_run")) return;
+  if (reply.error == "io.gpuctl.NoPage") return;  // it tries again
   ipc::Event event{.kind = "refused",
                    .slice = {},
                    .uid = session.peer().uid,

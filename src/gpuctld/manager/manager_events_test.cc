@@ -18,13 +18,12 @@ class EventsTest : public ManagerTest {
   /// What libgpuslice sends first.
   ipc::Connection program(const std::string& slice, const std::string& command) {
     auto connection = connect();
-    const auto attached = call(connection, "Attach",
-                               {{"slice", slice},
-                                {"device_uuids", {kUuid}},
-                                {"resumed", false},
-                                {"stub_version", ipc::stub_version()},
-                                {"command", command}});
-    EXPECT_EQ(attached.error, "");
+    const Joined joined = join(connection, {{"slice", slice},
+                                            {"device_uuids", {kUuid}},
+                                            {"resumed", false},
+                                            {"stub_version", ipc::stub_version()},
+                                            {"command", command}});
+    EXPECT_EQ(joined.reply.error, "");
     return connection;
   }
 

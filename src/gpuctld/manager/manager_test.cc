@@ -32,7 +32,6 @@ TEST_F(ManagerTest, AttachGrantsAndKicksMoveGrants) {
   create("batch", {{"weight", 200}});
   FakeProgram batch(connect(), "batch"), ls(connect(), "ls");
   ASSERT_EQ(batch.reply.error, "");
-  EXPECT_EQ(batch.reply.parameters.at("stub_bytes"), ipc::kStubBytes);
   EXPECT_EQ(batch.reply.parameters.at("latency_target_us"), 50);
   batch.demand(132);
   EXPECT_TRUE(eventually([&] { return batch.granted() == 132; }));
@@ -134,8 +133,8 @@ TEST_F(ManagerTest, AttachRefusesWhatItCannotDo) {
 TEST_F(ManagerTest, ALibraryWithAnotherVersionOfThePageIsNotAttached) {
   auto connection = connect();
   const auto attach = [&](std::uint32_t version) {
-    return call(connection, "Attach",
-                {{"slice", "/"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"stub_version", version}});
+    return join(connection, {{"slice", "/"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"stub_version", version}})
+        .reply;
   };
   for (int i = 0; i < 3; ++i) {
     const auto refused = attach(ipc::kStubVersion + 1);
@@ -145,6 +144,27 @@ TEST_F(ManagerTest, ALibraryWithAnotherVersionOfThePageIsNotAttached) {
   }
   EXPECT_EQ(logged("it runs without limits"), 1);
   EXPECT_EQ(attach(ipc::kStubVersion).error, "");
+}
+
+/// Who touched it, or unmapped it, would wait for whoever punches holes into it.
+TEST_F(ManagerTest, APageThatIsNotTakenInTimeIsGivenUp) {
+  auto connection = connect();
+  const json::object attach{{"slice", "/"}, {"device_uuids", {kUuid}}, {"resumed", false}};
+  json::object as_library = attach;
+  as_library["stub_version"] = ipc::stub_version();
+  EXPECT_EQ(call(connection, "Attach", as_library).error, "io.gpuctl.NoPage");
+  EXPECT_EQ(call(connection, "MakePage").parameters.at("stub_bytes"), ipc::kStubBytes);
+  std::vector<ipc::UniqueFd> page = connection.take_fds();
+  ASSERT_EQ(page.size(), 1u);
+  const auto made = std::chrono::steady_clock::now();
+  EXPECT_EQ(call(connection, "Attach", attach).error, "io.gpuctl.NoPage") << "it is not sealed";
+  EXPECT_EQ(call(connection, "MakePage").error, "");
+  page = connection.take_fds();
+  EXPECT_TRUE(ipc::StubMap::take(page.at(0).get()));
+  while (std::chrono::steady_clock::now() < made + 2 * PagesMade::kSoon) call("GetStatus");
+  EXPECT_EQ(call(connection, "Attach", as_library).error, "io.gpuctl.NoPage") << "it came too late";
+  EXPECT_EQ(join(connection, as_library).reply.error, "");
+  EXPECT_TRUE(call("Events").parameters.at("events").as_array().size() == 1) << "nobody is told of such tries";
 }
 
 TEST_F(ManagerTest, AClosedConnectionFreesItsGrant) {

@@ -34,8 +34,8 @@ double cost_of(std::string_view method) {
   if (method == "GetUsage") return kCostOfUsage;
   if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices")
     return kCostOfTree;
-  if (method == "Attach" || method == "ServeMps" || method == "GetMpsPercentage" || method == "SetHint" ||
-      method == "ReportFault" || method == "Kill" || method == "Move")
+  if (method == "Attach" || method == "MakePage" || method == "ServeMps" || method == "GetMpsPercentage" ||
+      method == "SetHint" || method == "ReportFault" || method == "Kill" || method == "Move")
     return kCostOfDecision;
   return method == "HoldMemory" ? kCostOfMemory : 1;
 }
@@ -113,6 +113,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"Record", &Manager::record},
       {"Monitor", &Manager::monitor},
       {"Events", &Manager::events},
+      {"MakePage", &Manager::make_page},
       {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},
       {"ReportKernels", &Manager::report_kernels},

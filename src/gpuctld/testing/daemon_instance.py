@@ -1,7 +1,6 @@
 """Shared by the tests of the gpuctld program: the daemon, and a program attached to it."""
 
 import json
-import mmap
 import os
 import pathlib
 import shutil
@@ -14,7 +13,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3]))
 
-from bench.lab.client import Varlink  # noqa: E402
+from bench.lab.client import Varlink, attach  # noqa: E402
 
 UUID = "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"
 GRANT, USAGE = 64, 64 + 64 * 16  # offsets in the stub page (src/ipc/stub.h)
@@ -30,11 +29,9 @@ class Program:
 
     def __init__(self, path, slice_path, resumed=False):
         self.varlink = Varlink(path)
-        self.reply = self.varlink.call(
-            "Attach", slice=slice_path, device_uuids=[UUID], resumed=resumed, command=" ".join(sys.argv)
+        self.reply, self.stub, self.kick = attach(
+            self.varlink, slice=slice_path, device_uuids=[UUID], resumed=resumed, command=" ".join(sys.argv)
         )
-        memfd, self.kick = self.varlink.fds
-        self.stub = mmap.mmap(memfd, 16384)
 
     def granted(self):
         return struct.unpack_from("<I", self.stub, GRANT)[0]

@@ -131,19 +131,37 @@ class ManagerTest : public testing::Test {
   std::vector<std::string> log_;
 };
 
+/// The answers to MakePage and Attach, and the page.
+struct Joined {
+  ipc::Reply reply;
+  ipc::StubMap stub;
+  ipc::UniqueFd file;  ///< of the page
+};
+/// Where the machine is busy it may be too late, and tries again.
+inline Joined join(ipc::Connection& connection, const json::object& parameters) {
+  Joined joined;
+  do {
+    joined.reply = connection.call({.method = "io.gpuctl.MakePage", .parameters = {}}).value();
+    if (!joined.reply.error.empty()) return joined;
+    joined.file = std::move(connection.take_fds().at(0));
+    joined.stub = std::move(ipc::StubMap::take(joined.file.get()).value());
+    joined.reply = connection.call({.method = "io.gpuctl.Attach", .parameters = parameters}).value();
+  } while (joined.reply.error == "io.gpuctl.NoPage");
+  return joined;
+}
+
 /// What libgpuslice does, without a GPU.
 struct FakeProgram {
   /// `keep`: the descriptor of its page stays open.
   FakeProgram(ipc::Connection established, const std::string& slice, bool keep = false)
       : connection(std::move(established)) {
-    ipc::Call request{.method = "io.gpuctl.Attach",
-                      .parameters = {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", false}}};
-    reply = connection.call(request).value();
+    Joined joined = join(connection, {{"slice", slice}, {"device_uuids", {kUuid}}, {"resumed", false}});
+    reply = std::move(joined.reply);
+    if (keep) page = std::move(joined.file);
     auto fds = connection.take_fds();
-    if (fds.size() != 2) return;
-    stub = std::move(ipc::StubMap::map(fds[0].get()).value());
-    kick = std::move(fds[1]);
-    if (keep) page = std::move(fds[0]);
+    if (fds.size() != 1) return;
+    stub = std::move(joined.stub);
+    kick = std::move(fds[0]);
   }
   std::uint32_t granted() const { return ipc::load(stub->grant[0].polled.capsm); }
   void demand(std::uint32_t sms) {

@@ -16,8 +16,8 @@ namespace gpuctl::daemon {
 /// A pipe holds the page's memory itself, not a copy.
 class Pinned {
  public:
-  explicit Pinned(const ipc::StubMap& page) : held_(pipe()) {
-    const iovec first{page.get(), kBytes};
+  explicit Pinned(const ipc::Stub* page) : held_(pipe()) {
+    const iovec first{const_cast<ipc::Stub*>(page), kBytes};  // it is read
     EXPECT_EQ(::vmsplice(held_[1].get(), &first, 1, 0), static_cast<ssize_t>(kBytes));
   }
 

@@ -41,7 +41,7 @@ struct PromisedQueuesTest : ManagerTest {
       parameters["queues"] = *queues;
     else
       parameters["stub_version"] = ipc::stub_version();
-    return call(connection, "Attach", std::move(parameters));
+    return join(connection, parameters).reply;
   }
 
   FakeMpsControl mps_;

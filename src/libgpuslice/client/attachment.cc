@@ -60,22 +60,35 @@ bool refuses(const ipc::Reply& reply, std::string_view name) {
          field->get_string().starts_with(name);
 }
 
-Result<Attachment> read_attachment(const ipc::Reply& reply, std::vector<ipc::UniqueFd> fds,
+ipc::Call page_call() {
+  return {.method = "io.gpuctl.MakePage", .parameters = {}};
+}
+
+Result<ipc::StubMap> read_page(const ipc::Reply& reply, const std::vector<ipc::UniqueFd>& fds) {
+  if (!reply.error.empty()) return fail("gpuctld: " + reply.error);
+  if (fds.size() != 1) return fail("gpuctld: MakePage: expected a file descriptor");
+  return ipc::StubMap::take(fds[0].get());
+}
+
+bool was_too_late(const ipc::Reply& reply) {
+  return reply.error == "io.gpuctl.NoPage";
+}
+
+Result<Attachment> read_attachment(const ipc::Reply& reply, ipc::StubMap page, std::vector<ipc::UniqueFd> fds,
                                    const std::string& asked_for) {
   if (reply.error == "io.gpuctl.OtherVersion") return fail(about_versions(reply.parameters));
   if (!reply.error.empty()) return fail("gpuctld: " + reply.error + ": slice '" + asked_for + "'");
-  if (fds.size() != 2) return fail("gpuctld: Attach: expected 2 file descriptors");
-  Result<ipc::StubMap> page = ipc::StubMap::map(fds[0].get());
-  if (!page) return page.error();
+  if (fds.size() != 1) return fail("gpuctld: Attach: expected a file descriptor");
+  if (auto begun = page.check(); !begun) return begun.error();
   ipc::Fields fields(reply.parameters);
   std::string slice = fields.text("slice");
   const Targets targets{
       .latency = std::chrono::microseconds(fields.integer("latency_target_us", 0, kLongestTargetUs)),
       .block_task = std::chrono::microseconds(fields.integer("block_target_us", 0, kLongestTargetUs))};
   if (!fields.ok()) return fields.error();
-  const int flags = fcntl(fds[1].get(), F_GETFL);
+  const int flags = fcntl(fds[0].get(), F_GETFL);
   if (flags < 0 || !(flags & O_NONBLOCK)) return fail("gpuctld: Attach: a wake-up could block the program");
-  return Attachment{.page = std::move(*page), .kick = std::move(fds[1]), .slice = std::move(slice), .targets = targets};
+  return Attachment{.page = std::move(page), .kick = std::move(fds[0]), .slice = std::move(slice), .targets = targets};
 }
 
 }  // namespace gpuslice

@@ -1,5 +1,5 @@
-// The call by which a program becomes a client of gpuctld (Attach of io.gpuctl), and what the daemon answers. Pure but
-// for the memory that the answer maps.
+// The calls by which a program becomes a client of gpuctld (MakePage and Attach of io.gpuctl), and what the daemon
+// answers. Pure but for the memory that is mapped.
 #pragma once
 
 #include <chrono>
@@ -35,6 +35,9 @@ struct Introduction {
 /// The command line of this process, arguments separated by spaces, as much of it as the daemon shows.
 std::string own_command_line();
 
+/// Asks for the page to attach with.
+gpuctl::ipc::Call page_call();
+
 /// `resumed`: the program was a client before.
 gpuctl::ipc::Call attach_call(const Introduction& of, bool resumed);
 
@@ -48,8 +51,16 @@ struct Attachment {
   Targets targets;
 };
 
-/// `fds`: what came with the answer. Returns an error if the daemon refused, or if the answer is not as it should be.
-gpuctl::Result<Attachment> read_attachment(const gpuctl::ipc::Reply& reply, std::vector<gpuctl::ipc::UniqueFd> fds,
-                                           const std::string& asked_for);
+/// Takes the page that came with the answer to page_call(). An error: likewise.
+gpuctl::Result<gpuctl::ipc::StubMap> read_page(const gpuctl::ipc::Reply& reply,
+                                               const std::vector<gpuctl::ipc::UniqueFd>& fds);
+
+/// Whether this process was too slow: the page is given up, and another one is to be asked for.
+bool was_too_late(const gpuctl::ipc::Reply& reply);
+
+/// `page`: which the daemon has begun. `fds`: what came with the answer. Returns an error if the daemon refused, or if
+/// the answer is not as it should be.
+gpuctl::Result<Attachment> read_attachment(const gpuctl::ipc::Reply& reply, gpuctl::ipc::StubMap page,
+                                           std::vector<gpuctl::ipc::UniqueFd> fds, const std::string& asked_for);
 
 }  // namespace gpuslice

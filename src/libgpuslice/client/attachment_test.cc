@@ -8,14 +8,20 @@ namespace {
 
 namespace ipc = gpuctl::ipc;
 
-/// What comes with an answer: a stub page and a wake-up.
-std::vector<ipc::UniqueFd> descriptors(int flags = EFD_NONBLOCK) {
-  gpuctl::Result<ipc::NewStub> page = ipc::NewStub::create(1, 4711);
-  EXPECT_TRUE(page);
+std::vector<ipc::UniqueFd> one(ipc::UniqueFd fd) {
   std::vector<ipc::UniqueFd> fds;
-  fds.push_back(std::move(page->fd));
-  fds.emplace_back(eventfd(0, EFD_CLOEXEC | flags));
+  fds.push_back(std::move(fd));
   return fds;
+}
+
+/// What comes with an answer: a wake-up.
+std::vector<ipc::UniqueFd> descriptors(int flags = EFD_NONBLOCK) {
+  return one(ipc::UniqueFd(eventfd(0, EFD_CLOEXEC | flags)));
+}
+
+/// That the daemon has begun.
+ipc::StubMap page() {
+  return std::move(ipc::NewStub::create(1, 4711)->map);
 }
 
 ipc::Reply answer() {
@@ -23,7 +29,7 @@ ipc::Reply answer() {
 }
 
 std::string why(const ipc::Reply& reply, std::vector<ipc::UniqueFd> fds = descriptors()) {
-  const gpuctl::Result<Attachment> read = read_attachment(reply, std::move(fds), "batch");
+  const gpuctl::Result<Attachment> read = read_attachment(reply, page(), std::move(fds), "batch");
   return read ? "" : read.error().message;
 }
 
@@ -42,7 +48,7 @@ TEST(Attachment, IsAskedForWithWhatTheProgramKnows) {
 }
 
 TEST(Attachment, HasThePageAndTheDurations) {
-  const gpuctl::Result<Attachment> read = read_attachment(answer(), descriptors(), "");
+  const gpuctl::Result<Attachment> read = read_attachment(answer(), page(), descriptors(), "");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->slice, "batch");
   EXPECT_EQ(read->targets.latency, std::chrono::microseconds(50));
@@ -50,11 +56,24 @@ TEST(Attachment, HasThePageAndTheDurations) {
   EXPECT_EQ(read->page->client_pid, 4711U);
 }
 
+TEST(Attachment, TakesAPageThatTheDaemonBeginsLater) {
+  gpuctl::Result<ipc::NewStub> made = ipc::NewStub::create();
+  ASSERT_TRUE(made);
+  gpuctl::Result<ipc::StubMap> taken = read_page({}, one(ipc::UniqueFd(dup(made->fd.get()))));
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_TRUE(made->is_sealed());
+  EXPECT_NE(read_attachment(answer(), std::move(*taken), descriptors(), "").error().message.find("magic"),
+            std::string::npos);
+  EXPECT_EQ(read_page({}, {}).error().message, "gpuctld: MakePage: expected a file descriptor");
+  EXPECT_EQ(read_page({.error = "io.gpuctl.NoGpu"}, {}).error().message, "gpuctld: io.gpuctl.NoGpu");
+  EXPECT_TRUE(was_too_late({.error = "io.gpuctl.NoPage"}));
+}
+
 TEST(Attachment, SaysWhatIsWrongWithAnAnswer) {
   EXPECT_EQ(why({.error = "io.gpuctl.NoSuchSlice"}), "gpuctld: io.gpuctl.NoSuchSlice: slice 'batch'");
   EXPECT_NE(why({.parameters = {{"daemon", 7}}, .error = "io.gpuctl.OtherVersion"}).find("gpuctld has 7"),
             std::string::npos);
-  EXPECT_EQ(why(answer(), {}), "gpuctld: Attach: expected 2 file descriptors");
+  EXPECT_EQ(why(answer(), {}), "gpuctld: Attach: expected a file descriptor");
   EXPECT_EQ(why(answer(), descriptors(0)), "gpuctld: Attach: a wake-up could block the program");
   ipc::Reply without = answer();
   without.parameters.erase("slice");

@@ -34,6 +34,8 @@ namespace {
 
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
+/// Of one try to attach. A process that gets no CPU takes each of them too late.
+constexpr int kMostPages = 20;
 constexpr std::chrono::microseconds kShortPause{100};
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 
@@ -59,21 +61,36 @@ Client::Client() {
   if (wanted_) introduction_.command = own_command_line();
 }
 
+/// Makes a page and attaches with it. An error: there is no answer.
+Result<Client::Answered> Client::ask_to_attach(ipc::Connection& daemon, bool resumed) const {
+  const ipc::Call call = attach_call(introduction_, resumed);
+  for (int tries = 1;; ++tries) {
+    Result<ipc::Reply> made = daemon.call(page_call(), kAttachTimeout);
+    if (!made) return made.error();
+    if (!made->error.empty()) return Answered{std::move(*made), {}};
+    Result<ipc::StubMap> page = read_page(*made, daemon.take_fds());
+    if (!page) return page.error();
+    Result<ipc::Reply> reply = daemon.call(call, kAttachTimeout);
+    if (!reply) return reply.error();
+    if (!was_too_late(*reply) || tries == kMostPages) return Answered{std::move(*reply), std::move(*page)};
+  }
+}
+
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (stay_ != Stay::kHere) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
-  const ipc::Call call = attach_call(introduction_, resumed);
   const auto began = std::chrono::steady_clock::now();
   std::optional<ipc::Connection> opened = take_asked_locked();
-  Result<ipc::Reply> reply = opened ? opened->call(call, kAttachTimeout) : fail("not asked");
+  Result<Answered> answered = opened ? ask_to_attach(*opened, resumed) : fail("not asked");
   // Not asked, or that daemon has ended since.
-  if (!reply && std::chrono::steady_clock::now() - began < kAttachTimeout) {
+  if (!answered && std::chrono::steady_clock::now() - began < kAttachTimeout) {
     Result<ipc::Connection> anew = ipc::Connection::open(socket_, kAttachTimeout);
     if (!anew) return anew.error();
     opened = std::move(*anew);
-    reply = opened->call(call, kAttachTimeout);
+    answered = ask_to_attach(*opened, resumed);
   }
-  if (!reply) return reply.error();
+  if (!answered) return answered.error();
+  const ipc::Reply* const reply = &answered->reply;
   // A daemon that looks for its GPUs will answer otherwise.
   if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
   // An older daemon than at the start; the next try goes without.
@@ -82,7 +99,8 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (refuses(*reply, "isolated")) introduction_.isolated = false;
   if (refuses(*reply, "pipe_directory")) introduction_.pipe_directory.clear();
   if (refuses(*reply, "command")) introduction_.command.clear();
-  Result<Attachment> attachment = read_attachment(*reply, opened->take_fds(), introduction_.slice);
+  Result<Attachment> attachment =
+      read_attachment(*reply, std::move(answered->page), opened->take_fds(), introduction_.slice);
   if (!attachment) return attachment.error();
   take_locked(std::move(*attachment), std::move(*opened));
   return {};

@@ -17,6 +17,7 @@ import struct
 import threading
 import time
 
+from bench.lab.client import take_page
 from tests.system.harness import users
 
 ROUND_S = 1
@@ -30,6 +31,7 @@ PUNCH_HOLE = 3  # with the size kept: linux/falloc.h
 SYS_FUTEX = 202
 GRANT_EPOCH, USAGE = 64 + 16, 64 + 64 * 16  # src/ipc/stub.h, in bytes: of the first device
 WAITERS, MAPPINGS = 100, 500
+GIVEN_UP_S = 0.08  # a little less than a page is kept that nobody takes: gpuctld/manager/pages_made.h
 JUNK = (
     None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**63), 0.5, 1e308, "", "/", "../..", "x" * 5000, "\0\n\x1b[2J",
     "\ud800", "\u00e9" * 300, [], [[]], [None] * 300, {}, {"a": {}}, {"": 0}, {"weight": "x"}, ["GPU-0"] * 40,
@@ -141,7 +143,21 @@ class Attacker:
         it is refused.
         """
         connection = self.connect()
-        connection.sendall(message("Attach", slice=path, device_uuids=[self.uuid], resumed=False))
+        answer, kicks = b"NoPage", []
+        while b"NoPage" in answer and self.goes_on():
+            data, files = self.ask(connection, "MakePage")
+            if len(files) != 1:
+                raise ValueError(data)
+            page = take_page(files[0].fileno())
+            self.kept.append(page)
+            answer, kicks = self.ask(connection, "Attach", slice=path, device_uuids=[self.uuid], resumed=False)
+        if len(kicks) != 1:
+            raise ValueError(answer)
+        return connection, page, kicks[0], files[0]
+
+    def ask(self, connection, method, **parameters):
+        """The answer, and the files that came with it."""
+        connection.sendall(message(method, **parameters))
         data, ancillary, _, _ = connection.recvmsg(65536, socket.CMSG_LEN(32))
         self.count()
         fds = array.array("i")
@@ -149,11 +165,7 @@ class Attacker:
             fds.frombytes(content)
         files = [os.fdopen(fd, "r+b", buffering=0) for fd in fds]
         self.kept += files
-        if len(files) != 2:
-            raise ValueError(data)
-        page = mmap.mmap(files[0].fileno(), PAGE_BYTES)
-        self.kept.append(page)
-        return connection, page, files[1], files[0]
+        return data, files
 
     def members(self, count, path="/"):
         """As many as the daemon takes."""
@@ -441,14 +453,26 @@ class Attacker:
             time.sleep(0.001)
 
     def attack_holes(self):
-        """Holes in a page that is mapped very often."""
+        """Holes in a page that is mapped very often, once it is taken and before."""
         _, _, kick, file = self.join()
         libc = ctypes.CDLL(None)
-        self.kept += [mmap.mmap(file.fileno(), PAGE_BYTES) for _ in range(MAPPINGS)]
+
+        def punch(file):
+            libc.fallocate(file.fileno(), PUNCH_HOLE, ctypes.c_long(0), ctypes.c_long(PAGE_BYTES))
+
+        self.kept += [mmap.mmap(file.fileno(), PAGE_BYTES, prot=mmap.PROT_READ) for _ in range(MAPPINGS)]
         while self.goes_on():
             for _ in range(20):
-                libc.fallocate(file.fileno(), PUNCH_HOLE, ctypes.c_long(0), ctypes.c_long(PAGE_BYTES))
+                punch(file)
                 kick.write(b"\1\0\0\0\0\0\0\0")
+            with contextlib.suppress(OSError, ValueError), self.connect() as connection:
+                _, [fresh] = self.ask(connection, "MakePage")
+                until = time.monotonic() + GIVEN_UP_S
+                maps = []
+                while time.monotonic() < until:
+                    maps.append(mmap.mmap(fresh.fileno(), PAGE_BYTES))
+                while time.monotonic() < until + GIVEN_UP_S / 4:
+                    punch(fresh)
             self.count(20)
 
     def attack_page(self):

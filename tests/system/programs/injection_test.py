@@ -8,7 +8,8 @@ results.
     GPUCTL_BUILD=build python3 -m tests.system.programs.injection_test [--full] [--function cuStreamQuery]
       [--place late] [--jobs 4]
 
-By default each function fails in each place with one of the errors, in one of the programs; --full tries all of them.
+By default each function fails in its first call and in one of the other places, by turns, with one of the errors, in
+one of the programs; --full tries all of them.
 """
 
 import argparse
@@ -221,13 +222,17 @@ class Injection(instance.SystemTest):
         return self.call("GetStatus")["faults"] > 0
 
     def cases(self, called):
-        """All of them, or for each function and place one, with programs and errors by turns."""
+        """All of them, or for each function one in its first call and one in another place, by turns, as are programs and
+        errors.
+        """
         everything = []
-        for function in listed():
+        first, *others = PLACES
+        for number, function in enumerate(listed()):
             if options.function and function != options.function:
                 continue
+            by_turns = (first, others[number % len(others)])
             for place, (after, _) in PLACES.items():
-                if options.place and place != options.place:
+                if place not in ([options.place] if options.place else PLACES if options.full else by_turns):
                     continue
                 some = [
                     Case(program, function, place, error)
