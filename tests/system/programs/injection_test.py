@@ -222,8 +222,8 @@ class Injection(instance.SystemTest):
         return self.call("GetStatus")["faults"] > 0
 
     def cases(self, called):
-        """All of them, or for each function one in its first call and one in another place, by turns, as are programs and
-        errors.
+        """All of them, or for each function one in its first call and one in another place. That goes by turns, as
+        programs and errors do.
         """
         everything = []
         first, *others = PLACES
