@@ -37,7 +37,8 @@ class StubMap {
   Stub* get() const noexcept { return stub_; }
   Stub* operator->() const noexcept { return stub_; }
   explicit operator bool() const noexcept { return stub_ != nullptr; }
-  /// Daemon side: nobody uses the page any more. Its memory is given back, whoever still has the file.
+  /// Daemon side: nobody uses the page any more. Its memory is given back, whoever still has the file, unless it is
+  /// sealed: then it is its client's.
   void give_back() noexcept;
 
  private:

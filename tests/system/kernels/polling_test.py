@@ -9,7 +9,7 @@ import sys
 from tests.system.harness import instance
 from tests.system.kernels.random_test import RANDOM_KERNELS, parse_seeds
 
-SEEDS = range(0, 24)
+SEEDS = range(0, 12)
 STORM_US = 10000  # between two random grants
 CHUNK = 8
 
