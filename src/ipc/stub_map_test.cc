@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <functional>
 #include <thread>
@@ -71,6 +72,13 @@ TEST(StubMap, WhoTakesAPageCannotGiveItsMemoryBack) {
   EXPECT_TRUE(taken->check());
   store((*taken)->usage[0].demand, 5u);
   EXPECT_EQ(load(made->map->usage[0].demand), 5u);
+}
+
+TEST(StubMap, APageThatIsWholeAndNotSealedIsNotTaken) {
+  Result<NewStub> made = NewStub::create();
+  ASSERT_TRUE(made);
+  std::memset(static_cast<void*>(made->map.get()), 0, kStubBytes);
+  EXPECT_FALSE(made->is_sealed());
 }
 
 TEST(StubMap, APageWithAHoleIsNotTaken) {
