@@ -41,11 +41,9 @@ def there_and_back(lab, gib):
     for _ in range(ROUNDS):
         away.append(swap_out(lab, holder))
         left.append(used_mib())
-        steps = path.read_text().count("\n")
-        began = time.monotonic_ns()
+        steps, began = steps_of(path), time.monotonic_ns()
         lab.gpuctl("thaw", "s")
-        lab.wait_for(lambda steps=steps: path.read_text().count("\n") > steps, "a step", PATIENCE_S)
-        back.append((time.monotonic_ns() - began) / 1e6)
+        back.append(until_next_step(lab, path, steps, began))
         time.sleep(0.3)
     yield f"{gib} GiB held: freeze --swap, until they are on the host", "", of_times(away)
     yield f"{gib} GiB held: thaw, to the next step", "", of_times(back)
@@ -59,16 +57,14 @@ def without_room(lab, gib):
     swap_out(lab, holder)
     free = (total_mib() - used_mib()) / 1024
     other, _ = start_holder(lab, "other", free - LEFT_GIB, 90)
-    steps = path.read_text().count("\n")
+    steps = steps_of(path)
     lab.gpuctl("thaw", "s")
     time.sleep(4)
     [client] = clients_of(lab, "s")
-    more = path.read_text().count("\n") - steps
+    more = steps_of(path) - steps
     yield f"thaw of {gib} GiB where {LEFT_GIB} are free", "waits", f"{more} steps; {client.get('swap_now')}"
     end_holder(lab, other)
-    began = time.monotonic_ns()
-    lab.wait_for(lambda: path.read_text().count("\n") > steps, "a step", PATIENCE_S)
-    took = (time.monotonic_ns() - began) / 1e6
+    took = until_next_step(lab, path, steps, time.monotonic_ns())
     yield "likewise: from the other program's end to the next step", "", f"{took:.0f} ms"
     yield "likewise: what was in them", "right", end_holder(lab, holder)
 
@@ -154,6 +150,16 @@ def end_holder(lab, holder):
     for client in clients_of(lab, holder.slice_path):
         os.kill(client["pid"], signal.SIGTERM)
     return holder.finish().strip()
+
+
+def steps_of(path):
+    return path.read_text(encoding="utf-8").count("\n")
+
+
+def until_next_step(lab, path, steps, began_ns):
+    """In ms, since then."""
+    lab.wait_for(lambda: steps_of(path) > steps, "a step", PATIENCE_S)
+    return (time.monotonic_ns() - began_ns) / 1e6
 
 
 def swap_out(lab, holder):
