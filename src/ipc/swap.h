@@ -8,6 +8,7 @@
 
 namespace gpuctl::ipc {
 
+/// In the order of its way out and back; has_left() goes by that.
 enum class MemoryIs : std::uint8_t {
   on_gpu,
   leaving,
@@ -43,6 +44,10 @@ struct Swap {
   MemoryIs memory = MemoryIs::on_gpu;
   NotSwapped why = NotSwapped::no_reason;
   std::uint16_t error = 0;  ///< the driver's, a CUresult
+
+  /// Nothing of the program is on the GPUs, until its memory is back.
+  constexpr bool has_left() const { return memory >= MemoryIs::on_host; }
+  constexpr bool on_host() const { return has_left() && memory != MemoryIs::lost; }
   bool operator==(const Swap&) const = default;
 };
 constexpr std::uint32_t pack_swap(const Swap& swap) {

@@ -12,11 +12,6 @@ namespace {
 
 using ipc::MemoryIs;
 
-bool is_on_host(const ipc::Swap& swap) {
-  return swap.memory == MemoryIs::on_host || swap.memory == MemoryIs::returning ||
-         swap.memory == MemoryIs::without_room;
-}
-
 /// "the driver refuses it (error 801)"
 std::string why_not(const ipc::Swap& swap) {
   const std::string words(ipc::kNotSwappedWords[static_cast<std::size_t>(swap.why)]);
@@ -33,7 +28,7 @@ void Client::want_swapped(bool wanted) {
 
 std::uint64_t Client::swapped(std::size_t index) const {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50;  // whatever the page says
-  return is_on_host(swap_) ? std::min(kMost, ipc::load(stub_->usage[index].memory)) : 0;
+  return swap_.on_host() ? std::min(kMost, ipc::load(stub_->usage[index].memory)) : 0;
 }
 
 std::optional<std::string> Client::swap_now() const {
@@ -69,11 +64,11 @@ std::optional<Client::SwapNews> Client::swap_news() {
   if (waits_for_room && !waited) return SwapNews{"not-restored", now()};
   switch (swap_.memory) {
     case MemoryIs::on_gpu:
-      if (is_on_host(before)) return SwapNews{"restored", swap_.why == ipc::NotSwapped::by_hand ? why_not(swap_) : ""};
+      if (before.on_host()) return SwapNews{"restored", swap_.why == ipc::NotSwapped::by_hand ? why_not(swap_) : ""};
       if (swap_.why != before.why && now() != "") return SwapNews{"not-swapped", now()};
       break;
     case MemoryIs::on_host:
-      if (!is_on_host(before)) return SwapNews{"swapped", now()};
+      if (!before.on_host()) return SwapNews{"swapped", now()};
       break;
     case MemoryIs::without_room:
     case MemoryIs::lost:
