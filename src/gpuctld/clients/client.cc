@@ -123,7 +123,7 @@ bool Client::read_usage(const std::vector<std::uint32_t>& sms, std::uint64_t now
       slot.outstanding = std::max(slot.outstanding, std::uint32_t{wanted != 0});  // it may be using what it had
       wanted = 0;
     }
-    if (swap_.memory != ipc::MemoryIs::on_gpu) wanted = 0;  // its calls wait
+    if (swap_.has_left()) wanted = 0;  // its calls wait; while it leaves its kernels still run
     changed |= wanted != slot.demand;
     slot.demand = wanted;
     const std::uint64_t launches = ipc::load(usage.launches);

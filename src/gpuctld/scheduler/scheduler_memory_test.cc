@@ -131,6 +131,26 @@ TEST_F(Swapped, WhoCannotSaysWhyAndCountsAsBefore) {
             "not-restored: the driver has lost its memory: the driver refuses it (error 719); it must start again\n");
 }
 
+TEST_F(Swapped, WhoLeavesCountsForItsSmsUntilItHasLeft) {
+  scheduler.set_options({.always_preemptible = true}, 1);
+  FakeProgram below(scheduler, "a/b");
+  const Client::Slot& slot = below.client->slots()[0];
+  below.demand(100);
+  scheduler.update(1);
+  EXPECT_GE(below.granted(), 100u);
+  freeze("swapped");
+  EXPECT_EQ(below.granted(), 0u);
+  says(below, {ipc::MemoryIs::leaving});
+  EXPECT_EQ(slot.demand, 100u);
+  EXPECT_TRUE(slot.held.pending()) << "its kernels run to their end";
+  for (const auto memory :
+       {ipc::MemoryIs::on_host, ipc::MemoryIs::returning, ipc::MemoryIs::without_room, ipc::MemoryIs::lost}) {
+    says(below, {memory});
+    EXPECT_EQ(slot.demand, 0u);
+    EXPECT_FALSE(slot.held.pending());
+  }
+}
+
 TEST_F(Swapped, WhoSaysSoUnaskedHoldsItAll) {
   FakeProgram below(scheduler, "a/b"), above(scheduler, "a");
   EXPECT_TRUE(hold(below, 80));
