@@ -57,6 +57,8 @@ std::optional<std::string> Client::swap_now() const {
 }
 
 std::optional<Client::SwapNews> Client::swap_news() {
+  // On the way nothing is told, and what was told before is still known when the way has led back.
+  if (swap_.memory == MemoryIs::leaving || swap_.memory == MemoryIs::returning) return std::nullopt;
   const ipc::Swap before = std::exchange(told_swap_, swap_);
   const bool waited = std::exchange(told_waits_, waits_for_room);
   if (before == swap_ && waited == waits_for_room) return std::nullopt;

@@ -131,6 +131,20 @@ TEST_F(Swapped, WhoCannotSaysWhyAndCountsAsBefore) {
             "not-restored: the driver has lost its memory: the driver refuses it (error 719); it must start again\n");
 }
 
+TEST_F(Swapped, WhoTriesInVainAgainAndAgainIsToldOfOnce) {
+  FakeProgram below(scheduler, "a/b");
+  freeze("swapped");
+  const ipc::Swap works{ipc::MemoryIs::on_gpu, ipc::NotSwapped::works};
+  says(below, works);
+  EXPECT_EQ(news(), "not-swapped: its memory stays on the GPU: work of it waits on the GPU\n");
+  says(below, {ipc::MemoryIs::leaving});
+  EXPECT_EQ(news(), "");
+  says(below, works);
+  EXPECT_EQ(news(), "");
+  says(below, {ipc::MemoryIs::on_host});
+  EXPECT_TRUE(news().starts_with("swapped: "));
+}
+
 TEST_F(Swapped, WhoLeavesCountsForItsSmsUntilItHasLeft) {
   scheduler.set_options({.always_preemptible = true}, 1);
   FakeProgram below(scheduler, "a/b");
