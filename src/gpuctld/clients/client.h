@@ -130,8 +130,8 @@ class Client {
     const char* event;
     std::string text;
   };
-  /// What changed since the last call.
-  std::optional<SwapNews> swap_news();
+  /// What changed since it was last told; once a second at most.
+  std::optional<SwapNews> swap_news(std::uint64_t now_ns);
 
   /// Bytes of the device's memory that it holds, or may hold by what it was granted; at most `size`.
   std::uint64_t memory(std::size_t slot, std::uint64_t size) const;
@@ -199,6 +199,7 @@ class Client {
 
  private:
   Client() = default;
+  std::optional<SwapNews> news_since(const ipc::Swap& before, bool waited) const;
 
   ClientIdentity identity_;
   std::string slice_;
@@ -211,6 +212,7 @@ class Client {
   bool swap_wanted_ = false;              ///< the daemon's own copy, because the client can write to the page
   ipc::Swap swap_, told_swap_;
   bool told_waits_ = false;
+  std::uint64_t swap_told_ns_ = 0;  ///< 0: nothing was told yet
   const DaemonOptions* options_ = &kDefaultOptions;
   Lease lease_;
   std::uint32_t records_read_ = 0;                                      ///< the daemon's own copy

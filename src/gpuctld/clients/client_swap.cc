@@ -12,6 +12,9 @@ namespace {
 
 using ipc::MemoryIs;
 
+/// A program may say another thing at each look.
+constexpr std::uint64_t kTellSwapEveryNs = 1'000'000'000;
+
 /// "the driver refuses it (error 801)"
 std::string why_not(const ipc::Swap& swap) {
   const std::string words(ipc::kNotSwappedWords[static_cast<std::size_t>(swap.why)]);
@@ -56,11 +59,18 @@ std::optional<std::string> Client::swap_now() const {
   return std::nullopt;
 }
 
-std::optional<Client::SwapNews> Client::swap_news() {
+std::optional<Client::SwapNews> Client::swap_news(std::uint64_t now_ns) {
   // On the way nothing is told, and what was told before is still known when the way has led back.
   if (swap_.memory == MemoryIs::leaving || swap_.memory == MemoryIs::returning) return std::nullopt;
+  if (swap_told_ns_ != 0 && now_ns < swap_told_ns_ + kTellSwapEveryNs) return std::nullopt;
   const ipc::Swap before = std::exchange(told_swap_, swap_);
   const bool waited = std::exchange(told_waits_, waits_for_room);
+  auto news = news_since(before, waited);
+  if (news) swap_told_ns_ = now_ns;
+  return news;
+}
+
+std::optional<Client::SwapNews> Client::news_since(const ipc::Swap& before, bool waited) const {
   if (before == swap_ && waited == waits_for_room) return std::nullopt;
   const auto now = [this] { return swap_now().value_or(""); };
   if (waits_for_room && !waited) return SwapNews{"not-restored", now()};

@@ -271,7 +271,7 @@ void Manager::tick() {
   attached_.wake_resting(now);
   for (const Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   kept_.tick(now);
-  tell_swaps();
+  tell_swaps(now);
   look_around(now);
   arm_tick();
 }

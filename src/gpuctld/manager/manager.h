@@ -119,7 +119,7 @@ class Manager {
   void end_unmanaged(const Unmanaged& program);
   std::vector<std::string> about_unmanaged() const;
   void tell_throttled(std::uint64_t now_ns);
-  void tell_swaps();
+  void tell_swaps(std::uint64_t now_ns);
   Answer events(Session& session, ipc::Fields& fields);
 
   // manager_usage.cc

@@ -179,8 +179,8 @@ void Manager::tell_throttled(std::uint64_t now_ns) {
   }
 }
 
-void Manager::tell_swaps() {
-  for (auto& [client, news] : scheduler_.swap_news()) {
+void Manager::tell_swaps(std::uint64_t now_ns) {
+  for (auto& [client, news] : scheduler_.swap_news(now_ns)) {
     ipc::Event event = event_of(news.event, *client, std::move(news.text));
     const std::string line = who_in_slice(event) + " is " + news.event + (event.text.empty() ? "" : ": " + event.text);
     happened(std::move(event), line);

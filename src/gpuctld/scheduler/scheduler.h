@@ -127,8 +127,8 @@ class Scheduler {
   /// Lets the memory of clients leave the GPUs, as their slices say, and come back. It comes back when it fits beside
   /// what others hold, on the device and within limits: the caller asks again from time to time.
   void swap_clients(std::uint64_t now_ns);
-  /// What clients say of that since the last call.
-  std::vector<std::pair<const Client*, Client::SwapNews>> swap_news();
+  /// What clients say of that since it was last told.
+  std::vector<std::pair<const Client*, Client::SwapNews>> swap_news(std::uint64_t now_ns);
 
   /// How long the turns of MPS servers are to be, by device, as Grant::time_slice_us. By the name of the MPS
   /// (MpsPlaces); kSharedMps is always there.

@@ -204,10 +204,10 @@ void Scheduler::swap_clients(std::uint64_t now_ns) {
   }
 }
 
-std::vector<std::pair<const Client*, Client::SwapNews>> Scheduler::swap_news() {
+std::vector<std::pair<const Client*, Client::SwapNews>> Scheduler::swap_news(std::uint64_t now_ns) {
   std::vector<std::pair<const Client*, Client::SwapNews>> all;
   for (Client& client : clients_)
-    if (auto news = client.swap_news()) all.emplace_back(&client, std::move(*news));
+    if (auto news = client.swap_news(now_ns)) all.emplace_back(&client, std::move(*news));
   return all;
 }
 

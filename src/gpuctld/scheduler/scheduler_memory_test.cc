@@ -76,11 +76,15 @@ struct Swapped : SchedulerMemory {
     ipc::store(program.stub->swap, ipc::pack_swap(swap));
     scheduler.update(2);
   }
-  std::string news() {
+  /// What is told a second later, or as soon as `later_ns`.
+  std::string news(std::uint64_t later_ns = 1'000'000'000) {
     std::string all;
-    for (const auto& [client, one] : scheduler.swap_news()) all += std::string(one.event) + ": " + one.text + "\n";
+    for (const auto& [client, one] : scheduler.swap_news(now_ns += later_ns))
+      all += std::string(one.event) + ": " + one.text + "\n";
     return all;
   }
+
+  std::uint64_t now_ns = 0;
 };
 
 TEST_F(Swapped, WhatIsOnTheHostIsForOthersUntilItFitsAgain) {
@@ -143,6 +147,19 @@ TEST_F(Swapped, WhoTriesInVainAgainAndAgainIsToldOfOnce) {
   EXPECT_EQ(news(), "");
   says(below, {ipc::MemoryIs::on_host});
   EXPECT_TRUE(news().starts_with("swapped: "));
+}
+
+TEST_F(Swapped, WhoSaysAnotherThingAtEachLookIsToldOfOnceASecond) {
+  FakeProgram below(scheduler, "a/b");
+  freeze("swapped");
+  const ipc::Swap on_host{ipc::MemoryIs::on_host};
+  says(below, on_host);
+  EXPECT_TRUE(news().starts_with("swapped: "));
+  for (int look = 0; look < 9; ++look) {
+    says(below, look % 2 == 0 ? ipc::Swap{} : on_host);
+    EXPECT_EQ(news(100'000'000), "");
+  }
+  EXPECT_EQ(news(100'000'000), "restored: \n") << "what is so then is told, and nothing of what was between";
 }
 
 TEST_F(Swapped, WhoLeavesCountsForItsSmsUntilItHasLeft) {
