@@ -226,7 +226,8 @@ struct Stub {
   std::uint32_t leaving;
   /// daemon: 1: its memory is to leave the GPUs for the host (swap.h).
   std::uint32_t swap_wanted;
-  std::uint32_t swap;  ///< client: pack_swap()
+  /// client: pack_swap(). Who attaches with memory on the host has said so before, and in Usage::memory how much.
+  std::uint32_t swap;
   std::uint32_t reserved[3];
   /// client: +1 at least five times a second while its process runs, its sign of life. 0: it gives none.
   std::uint32_t beat;

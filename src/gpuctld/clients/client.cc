@@ -81,6 +81,9 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   client.memfd_ = std::move(page.fd);
   client.stub_ = std::move(page.map);
   ipc::store(client.stub_->daemon_alive, 1u);
+  // Who comes with its memory on the host has it there by an earlier daemon, and takes it back when there is room.
+  client.swap_ = ipc::swap_of(ipc::load(client.stub_->swap));
+  if (client.swap_.on_host()) client.want_swapped(true);
   client.latencies_.resize(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) {
     client.slots_.emplace_back().device = devices[i];

@@ -182,6 +182,22 @@ TEST_F(Swapped, WhoLeavesCountsForItsSmsUntilItHasLeft) {
   }
 }
 
+TEST_F(Swapped, WhoComesBackToAnotherDaemonWaitsForRoomAsBefore) {
+  FakeProgram above(scheduler, "a");
+  EXPECT_TRUE(hold(above, 80));
+  ipc::NewStub page = ipc::NewStub::create().value();
+  ipc::store(page.map->swap, ipc::pack_swap({ipc::MemoryIs::on_host}));
+  ipc::store(page.map->usage[0].memory, 80 * kMiB);
+  auto client = Client::create({4711, 1000, "program"}, "a/b", {0}, std::move(page));
+  FakeProgram below(scheduler.add(std::move(client.value()), 1));
+  EXPECT_EQ(ipc::load(below.stub->swap_wanted), 1u);
+  EXPECT_TRUE(news().starts_with("not-restored: 80M of its memory are on the host, and wait for room"));
+  EXPECT_TRUE(hold(above, 20));
+  scheduler.swap_clients(3);
+  EXPECT_EQ(ipc::load(below.stub->swap_wanted), 0u);
+  EXPECT_FALSE(hold(above, 21));
+}
+
 TEST_F(Swapped, WhoSaysSoUnaskedHoldsItAll) {
   FakeProgram below(scheduler, "a/b"), above(scheduler, "a");
   EXPECT_TRUE(hold(below, 80));

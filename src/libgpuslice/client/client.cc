@@ -14,6 +14,7 @@
 #include "base/in_container.h"
 #include "ipc/codec.h"
 #include "ipc/fields.h"
+#include "ipc/swap.h"
 #include "libgpuslice/base/debug.h"
 #include "libgpuslice/base/environment.h"
 #include "libgpuslice/base/memory_reserve.h"
@@ -31,6 +32,15 @@ using gpuctl::Result;
 namespace ipc = gpuctl::ipc;
 
 namespace {
+
+/// A program whose memory is on the host says so to the next daemon before that says what is wanted.
+void carry_over(const ipc::Stub& before, ipc::Stub& page) {
+  const std::uint32_t word = ipc::load(before.swap);
+  if (!ipc::swap_of(word).on_host()) return;
+  ipc::store(page.swap, word);
+  for (std::size_t device = 0; device < ipc::kMaxDevices; ++device)
+    ipc::store(page.usage[device].memory, ipc::load(before.usage[device].memory));
+}
 
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
@@ -70,6 +80,7 @@ Result<Client::Answered> Client::ask_to_attach(ipc::Connection& daemon, bool res
     if (!made->error.empty()) return Answered{std::move(*made), {}};
     Result<ipc::StubMap> page = read_page(*made, daemon.take_fds());
     if (!page) return page.error();
+    if (const ipc::Stub* before = stub()) carry_over(*before, *page->get());
     Result<ipc::Reply> reply = daemon.call(call, kAttachTimeout);
     if (!reply) return reply.error();
     if (!was_too_late(*reply) || tries == kMostPages) return Answered{std::move(*reply), std::move(*page)};

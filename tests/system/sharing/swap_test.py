@@ -183,6 +183,20 @@ class Swap(instance.SystemTest):
         self.assertEqual(program.ask("step", HELD_MIB), "2")
         self.wait_for_memory("ice/below", program, HELD_MIB, 0)
 
+    def test_what_waits_for_room_waits_for_it_under_the_next_daemon_too(self):
+        program = self.swapped()
+        self.gpuctl("set", "/", "memory-max=96M")
+        other = self.holding("beside")
+        self.gpuctl("thaw", "ice")
+        self.wait_for_event("not-restored")
+        self.daemon.kill()
+        self.start_daemon()
+        self.assertIn("and wait for room", self.wait_for_event("not-restored")["text"])
+        self.wait_for_memory("ice/below", program, 0, HELD_MIB)
+        self.assertEqual(other.ask("free"), str(SUCCESS))
+        self.assertEqual(program.ask("step", HELD_MIB), "2")
+        self.wait_for_memory("ice/below", program, HELD_MIB, 0)
+
     def test_a_swapped_program_can_be_ended(self):
         program = self.swapped()
         self.gpuctl("kill", program.pid)
