@@ -8,6 +8,7 @@
 
 #include "libgpuslice/agent/activity.h"
 #include "libgpuslice/agent/agent.h"
+#include "libgpuslice/agent/swap.h"
 #include "libgpuslice/base/capture.h"
 #include "libgpuslice/base/clock.h"
 #include "libgpuslice/base/debug.h"
@@ -44,6 +45,7 @@ enum class Exec { kNone, kBegun, kFailed };
 std::atomic<Exec> g_exec{Exec::kNone};
 constexpr std::chrono::microseconds kShortPause{100};
 std::atomic<pid_t> g_managed_by{0};          ///< the process that managed the first context here
+std::atomic<pid_t> g_ends_before_driver{0};  ///< the process that called end_before_driver()
 std::atomic<std::uint64_t> g_generation{1};  ///< +1 when a CUcontext handle may name another context
 
 /// Uses the driver's own kernels (those behind cuMemset and some copies) once. The driver loads them at their first
@@ -244,6 +246,17 @@ void Contexts::end_all_at_exit() {
   Client::get().leave();
 }
 
+namespace {
+
+/// Exit handlers of the program that run after this one may call the driver. While memory is on the host they would
+/// wait there, and nobody would be left to bring it back.
+void at_exit() {
+  if (g_ends_before_driver.load() == getpid()) Swap::get().bring_back_for_good();
+  Contexts::end_all_at_exit();
+}
+
+}  // namespace
+
 bool Contexts::begin_exec() {
   if (!any_managed()) return false;
   const auto until = std::chrono::steady_clock::now() + kLongestWork;
@@ -275,9 +288,10 @@ void Contexts::exec_failed() {
 void Contexts::end_before_driver() {
   constexpr int kOftenEnough = 64;  // a program may make any number of contexts
   static std::atomic<int> times{0};
+  g_ends_before_driver.store(getpid());
   const int before = times.fetch_add(1);
-  if (before < kOftenEnough) std::atexit(&Contexts::end_all_at_exit);
-  if (before == 0) std::at_quick_exit(&Contexts::end_all_at_exit);
+  if (before < kOftenEnough) std::atexit(&at_exit);
+  if (before == 0) std::at_quick_exit(&at_exit);
 }
 
 bool Contexts::any_managed() {

@@ -35,8 +35,8 @@ class Contexts {
   /// It is still the same program: all is as before begin_exec(), once the daemon has answered.
   static void exec_failed();
   static constexpr std::chrono::milliseconds kLongestExit{20}, kLongestWork{10'000};
-  /// Registers end_all_at_exit() as an exit handler, so that it runs before every exit handler that the driver has
-  /// registered so far.
+  /// Registers an exit handler that brings memory back from the host (swap.h) and calls end_all_at_exit(). It runs
+  /// before every exit handler that the driver has registered so far.
   static void end_before_driver();
   static bool exiting();
   /// Whether the process is about to become another program.

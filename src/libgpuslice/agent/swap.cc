@@ -34,11 +34,6 @@ constexpr std::chrono::milliseconds kLookForReturn{200};
 /// So many looks are from one return that the driver refused to the next try.
 constexpr int kLooksWithoutRoom = 5;
 
-bool is_wanted() {
-  const ipc::Stub* page = Client::get().stub();
-  return page != nullptr && ipc::load(page->swap_wanted) != 0;
-}
-
 /// Launches that nobody gives SMs to are not over before their slice is thawed.
 bool work_waits() {
   return std::ranges::any_of(Contexts::all(), [](Context* context) {
@@ -77,12 +72,17 @@ CUprocessState own_state() {
 
 constinit Swap Swap::instance_;
 
+bool Swap::wanted() const {
+  const ipc::Stub* page = Client::get().stub();
+  return page != nullptr && ipc::load(page->swap_wanted) != 0 && !ends_.load();
+}
+
 bool Swap::look() {
   if (away_.load() || Client::get().stub() == nullptr) {
     publish();
     return away_.load();
   }
-  if (!is_wanted()) {
+  if (!wanted()) {
     tried_ns_ = 0;
     if (word_.load() != 0) say({});
     return false;
@@ -100,6 +100,10 @@ bool Swap::look() {
                                                            : NotSwapped::no_reason;
   if (why != NotSwapped::no_reason) return say({MemoryIs::on_gpu, why}), false;
   away_.store(true);
+  if (ends_.load()) {  // the thread that set it may have looked before
+    away_.store(false);
+    return false;
+  }
   const auto body = [](void* swap) -> void* {
     static_cast<Swap*>(swap)->run();
     return nullptr;
@@ -108,6 +112,12 @@ bool Swap::look() {
   away_.store(false);
   say({MemoryIs::on_gpu, NotSwapped::no_thread});
   return false;
+}
+
+void Swap::bring_back_for_good() {
+  ends_.store(true);
+  while (away_.load() && ipc::swap_of(word_.load()).memory != MemoryIs::lost)
+    std::this_thread::sleep_for(LookGate::kPause);
 }
 
 std::vector<ipc::Kernel> Swap::report_kernels(bool all) {
@@ -158,7 +168,7 @@ ipc::Swap Swap::wait_for_return() {
     const CUprocessState state = own_state();
     if (state == CU_PROCESS_STATE_RUNNING) return {MemoryIs::on_gpu, NotSwapped::by_hand};
     if (state == CU_PROCESS_STATE_FAILED) return {MemoryIs::lost};
-    if (is_wanted()) {
+    if (wanted()) {
       say({MemoryIs::on_host});
     } else if (pause == 0) {
       const ipc::Swap outcome = bring_back();

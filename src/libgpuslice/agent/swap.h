@@ -28,12 +28,16 @@ class Swap {
   /// As Kernels::report(); while calls wait nothing is reported, and all of it afterwards.
   std::vector<gpuctl::ipc::Kernel> report_kernels(bool all);
   void note_managed_memory() { managed_.store(true, std::memory_order_relaxed); }
+  /// The process begins to exit: what runs then may call the driver. Returns when memory is where calls do not wait for
+  /// it, and it stays there. Waits for room on the GPU as long as it takes. Safe in a signal handler.
+  void bring_back_for_good();
 
   void forget_after_fork();
 
  private:
   static Swap instance_;
 
+  bool wanted() const;
   void run();
   gpuctl::ipc::Swap move_out();
   gpuctl::ipc::Swap wait_for_return();
@@ -42,6 +46,7 @@ class Swap {
   void publish() const;
 
   std::atomic<bool> away_{false};  ///< set by the client's thread alone, cleared by the other
+  std::atomic<bool> ends_{false};  ///< bring_back_for_good()
   std::atomic<bool> managed_{false};
   std::atomic<std::uint32_t> word_{0};  ///< of Stub::swap
   bool unreported_ = false;             ///< this and the next: of the client's thread alone

@@ -44,6 +44,8 @@ for line in sys.stdin:
         print(code, flush=True)
     elif verb == "free":
         print(cuda.cuMemFree_v2(held), flush=True)
+    elif verb == "free-at-exit":
+        print(ctypes.CDLL(None).__cxa_atexit(cuda.cuMemFree_v2, held, None), flush=True)
     elif verb == "managed":
         print(cuda.cuMemAllocManaged(ctypes.byref(ctypes.c_uint64()), ctypes.c_uint64(64), 1), flush=True)
     elif verb == "step":
@@ -205,6 +207,31 @@ class Swap(instance.SystemTest):
         again = self.swapped()
         os.kill(again.pid, signal.SIGKILL)
         instance.wait_until(lambda: not self.clients("ice/below"), "it to be gone")
+
+    def ends_itself(self):
+        """A swapped program that begins to exit, with an exit handler that calls the driver: its library registers one
+        of its own at the first launch, so that runs before."""
+        program = self.program("ice/below")
+        self.assertEqual(program.ask("allocate", HELD_MIB), str(SUCCESS))
+        self.assertEqual(program.ask("free-at-exit"), "0")
+        self.assertEqual(program.ask("step", HELD_MIB), "1")
+        self.gpuctl("freeze", "--swap", "ice")
+        self.wait_for_memory("ice/below", program, 0, HELD_MIB)
+        return program
+
+    def test_a_swapped_program_can_end_itself(self):
+        program = self.ends_itself()
+        program.process.stdin.close()
+        self.assertEqual(program.process.wait(instance.PATIENCE_S), 0)
+
+    def test_a_program_that_ends_itself_waits_for_room(self):
+        program = self.ends_itself()
+        other = self.holding("beside")
+        program.process.stdin.close()
+        self.assertIn("no room", self.wait_for_event("not-restored")["text"])
+        self.assertIsNone(program.process.poll())
+        self.assertEqual(other.ask("free"), str(SUCCESS))
+        self.assertEqual(program.process.wait(instance.PATIENCE_S), 0)
 
     def test_the_next_daemon_brings_it_back(self):
         program = self.swapped()
