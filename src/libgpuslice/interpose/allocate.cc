@@ -102,7 +102,8 @@ CUresult allocate_in_stream(Function function, CUdeviceptr* out, std::size_t byt
 
 /// Notes where the pool is that the driver returns.
 template <class Call>
-CUresult note_pool(CUmemoryPool* pool, const CUmemLocation* location, Call call) {
+CUresult note_pool(CUmemoryPool* pool, const CUmemLocation* location, CUmemAllocationType type, Call call) {
+  if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) Swap::get().note_managed_memory();
   return nothrow([&] {
     const CUresult result = call();
     if (result == CUDA_SUCCESS && pool && location) Pools::get().add(*pool, *location);
@@ -114,7 +115,8 @@ using GetPool = CUresult (*)(CUmemoryPool*, CUmemLocation*, CUmemAllocationType)
 
 CUresult get_pool(const char* name, CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
   const auto real = reinterpret_cast<GetPool>(libcuda_function(name));
-  return real ? note_pool(pool, location, [&] { return real(pool, location, type); }) : CUDA_ERROR_NOT_INITIALIZED;
+  return real ? note_pool(pool, location, type, [&] { return real(pool, location, type); })
+              : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /// The memory stops counting now, although the stream may free it later. The driver takes it back only when memory is
@@ -188,6 +190,7 @@ GPUSLICE_HOOK cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* out, size_t bytes, CUmem
 GPUSLICE_HOOK cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   if (!driver().cuMemPoolCreate) return CUDA_ERROR_NOT_INITIALIZED;
   return note_pool(pool, properties ? &properties->location : nullptr,
+                   properties ? properties->allocType : CU_MEM_ALLOCATION_TYPE_INVALID,
                    [&] { return driver().cuMemPoolCreate(pool, properties); });
 }
 /// Before the call: another pool may get the handle right afterwards.

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "libgpuslice/agent/swap.h"
 #include "libgpuslice/base/driver.h"
 #include "libgpuslice/base/watching_tool.h"
 #include "libgpuslice/image/cache_directory.h"
@@ -55,9 +58,18 @@ std::optional<KnownPtx> ptx_of_cubin(const ImageLoad& load) {
   return known;
 }
 
+/// An image whose code has managed variables makes managed memory when it is loaded.
+template <class Code>
+void note_managed(const Code& code) {
+  if (ptx::has_managed_variables(code)) Swap::get().note_managed_memory();
+}
+
 /// The PTX in the image that the device can run, with the register limit that is recorded with it.
 Result<KnownPtx> ptx_of_image(const ImageLoad& load) {
-  if (std::optional<KnownPtx> known = ptx_of_cubin(load)) return std::move(*known);
+  if (std::optional<KnownPtx> known = ptx_of_cubin(load)) {
+    note_managed(known->text);
+    return std::move(*known);
+  }
   const Result<ptx::Bytes> bytes =
       load.size ? Result<ptx::Bytes>(ptx::Bytes{static_cast<const std::byte*>(load.data), *load.size})
                 : ptx::image_in_memory(load.data);
@@ -65,10 +77,14 @@ Result<KnownPtx> ptx_of_image(const ImageLoad& load) {
   const Result<std::vector<ptx::FatbinEntry>> entries = ptx::read_image(*bytes);
   if (!entries) return entries.error();
   const Result<std::size_t> choice = ptx::choose_ptx(*entries, load.sm);
-  if (!choice) return choice.error();
+  if (!choice) {
+    std::ranges::for_each(*entries, note_managed<ptx::FatbinEntry>);
+    return choice.error();
+  }
   const ptx::FatbinEntry& entry = (*entries)[*choice];
   Result<std::string> text = ptx::ptx_text(entry);
   if (!text) return text.error();
+  note_managed(*text);
   const std::optional<int> registers = fatbin_register_limit(entry.options);
   if (!registers) return fail("compiled with options the rewriter does not know: " + entry.options);
   return KnownPtx{std::move(*text), *registers};

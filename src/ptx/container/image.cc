@@ -11,7 +11,8 @@ namespace gpuctl::ptx {
 namespace {
 
 constexpr std::uint16_t kElfMachineCuda = 190;
-constexpr std::uint32_t kWrapperVersions = 2;  // 1: plain, 2: made by the device linker
+constexpr unsigned char kElfSymbolManaged = 4;  // a bit of st_other: STO_CUDA_MANAGED of cuda-gdb
+constexpr std::uint32_t kWrapperVersions = 2;   // 1: plain, 2: made by the device linker
 
 std::string_view characters(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -98,6 +99,12 @@ Result<std::vector<FatbinEntry>> read_elf(Bytes image) {
   return entries;
 }
 
+bool any_is_managed(Bytes symbols) {
+  for (std::uint64_t at = 0; const auto symbol = read_at<Elf64_Sym>(symbols, at); at += sizeof(Elf64_Sym))
+    if (ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && (symbol->st_other & kElfSymbolManaged) != 0) return true;
+  return false;
+}
+
 /// The entry for a PTX text: sm and suffix come from the first `.target sm_90a` outside a comment line.
 Result<std::vector<FatbinEntry>> read_text(Bytes image) {
   const std::string_view text = characters(image);
@@ -144,6 +151,23 @@ Result<std::vector<FatbinEntry>> read_image(Bytes image) {
   if (magic && *magic == kFatbinMagic) return read_fatbin(image);
   if (is_elf(image)) return read_elf(image);
   return read_text(image);
+}
+
+bool has_managed_variables(std::string_view ptx) {
+  constexpr std::string_view kManaged = ".managed";  // of `.attribute(.managed)`; names have no dots
+  for (std::size_t at = ptx.find(kManaged); at != ptx.npos; at = ptx.find(kManaged, at + 1)) {
+    const std::size_t before = ptx.substr(0, at).find_last_not_of(" \t\r\n");
+    if (before != ptx.npos && (ptx[before] == '(' || ptx[before] == ',')) return true;
+  }
+  return false;
+}
+
+bool has_managed_variables(const FatbinEntry& code) {
+  if (code.kind != FatbinKind::kElf || code.uncompressed_size != 0) return false;
+  const Result<std::vector<Section>> sections = read_sections(code.payload);
+  return sections && std::any_of(sections->begin(), sections->end(), [](const Section& section) {
+           return section.name == ".symtab" && any_is_managed(section.bytes);
+         });
 }
 
 bool has_device_code(Bytes file) {

@@ -2,6 +2,7 @@
 // which nvcc's host code points to a container. Also whole executables and object files, read from disk.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +16,12 @@ inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
 /// .target; a cubin one ELF entry; an executable or object file all entries of its fatbin sections (.nv_fatbin,
 /// __nv_relfatbin). The entries point into `image`. Errors name the offset and field.
 Result<std::vector<FatbinEntry>> read_image(Bytes image);
+
+/// Whether this PTX has variables in managed memory (`__managed__`), or looks so.
+bool has_managed_variables(std::string_view ptx);
+
+/// Whether this machine code has; false where it is compressed, as nothing is unpacked to find out.
+bool has_managed_variables(const FatbinEntry& code);
 
 /// Whether `file` is a fatbin, a cubin, or an ELF file with fatbins.
 bool has_device_code(Bytes file);

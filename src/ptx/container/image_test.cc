@@ -73,6 +73,38 @@ TEST(Image, FindsFatbinSections) {
             "ELF file without device code (no .nv_fatbin section)");
 }
 
+TEST(Image, KnowsManagedVariablesOfPtx) {
+  for (const char* managed :
+       {".global .attribute(.managed) .align 4 .u32 x;", ".attribute( .unified(1, 2),\n.managed )"})
+    EXPECT_TRUE(has_managed_variables(std::string_view(managed))) << managed;
+  for (const char* other : {"", ".global .align 4 .u32 managed;", ".file 1 \"a.managed.cu\"", ".managed"})
+    EXPECT_FALSE(has_managed_variables(std::string_view(other))) << other;
+}
+
+TEST(Image, KnowsManagedVariablesOfMachineCode) {
+  const auto code_with = [](unsigned char type, unsigned char other) {
+    Elf64_Sym symbols[2] = {};
+    symbols[1].st_info = ELF64_ST_INFO(STB_LOCAL, type);
+    symbols[1].st_other = other;
+    std::vector<std::byte> bytes;
+    append(bytes, symbols, sizeof symbols);
+    return elf_with_section(".symtab", bytes);
+  };
+  const auto is_managed = [](const std::vector<std::byte>& code, std::uint64_t uncompressed_size = 0) {
+    FatbinEntry entry{.kind = FatbinKind::kElf};
+    entry.payload = code;
+    entry.uncompressed_size = uncompressed_size;
+    return has_managed_variables(entry);
+  };
+  EXPECT_TRUE(is_managed(code_with(STT_OBJECT, 4)));
+  EXPECT_FALSE(is_managed(code_with(STT_OBJECT, 0)));
+  EXPECT_FALSE(is_managed(code_with(STT_FUNC, 0x10)));
+  EXPECT_FALSE(is_managed(code_with(STT_NOTYPE, 0xa4)));
+  EXPECT_FALSE(is_managed(code_with(STT_OBJECT, 4), 1000)) << "it is compressed";
+  EXPECT_FALSE(is_managed({}));
+  EXPECT_FALSE(is_managed(elf_with_section(".text", {})));
+}
+
 TEST(Image, RefusesEveryTruncatedElf) {
   const auto whole = elf_with_section(".nv_fatbin", golden_hex("fatbin/raw.hex"));
   for (std::size_t size = 0; size < whole.size(); ++size) {

@@ -48,6 +48,9 @@ for line in sys.stdin:
         print(ctypes.CDLL(None).__cxa_atexit(cuda.cuMemFree_v2, held, None), flush=True)
     elif verb == "managed":
         print(cuda.cuMemAllocManaged(ctypes.byref(ctypes.c_uint64()), ctypes.c_uint64(64), 1), flush=True)
+    elif verb == "managed-pool":
+        properties = (ctypes.c_int * 64)(2, 0, 1, 0)  # managed memory of device 0
+        print(cuda.cuMemPoolCreate(ctypes.byref(ctypes.c_void_p()), properties), flush=True)
     elif verb == "step":
         last = ctypes.c_uint64(held.value + (int(words[0]) << 20) - 4)
         parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.pointer(last), ctypes.c_void_p))
@@ -56,6 +59,11 @@ for line in sys.stdin:
         call("cuMemcpyDtoH_v2", ctypes.byref(count), last, 4)
         print(count.value, flush=True)
 """
+)
+
+# The kernel's module has a managed variable.
+MANAGED = PROGRAM.replace(
+    ".visible .entry add(", ".visible .global .attribute(.managed) .align 4 .u32 shared_word;\n.visible .entry add("
 )
 
 # Another thread looks all the time at what the GPU has done, until a look fails; "looks" asks how often it has.
@@ -310,14 +318,25 @@ print("ready", flush=True)
         self.gpuctl("thaw", "ice")
         self.assertEqual(program.ask("step", HELD_MIB), "2")
 
-    def test_managed_memory_is_not_tried(self):
-        program = self.program("ice")
-        self.assertEqual(program.ask("managed"), str(SUCCESS))
+    def assert_managed_memory_is_not_tried(self, program):
         self.assertEqual(program.ask("allocate", 1), str(SUCCESS))
         self.gpuctl("freeze", "--swap", "ice")
         self.assertIn("managed memory", self.wait_for_event("not-swapped")["text"])
         self.gpuctl("thaw", "ice")
         self.assertEqual(program.ask("step", 1), "1")
+
+    def test_managed_memory_is_not_tried(self):
+        program = self.program("ice")
+        self.assertEqual(program.ask("managed"), str(SUCCESS))
+        self.assert_managed_memory_is_not_tried(program)
+
+    def test_managed_variables_are_not_tried(self):
+        self.assert_managed_memory_is_not_tried(self.program("ice", MANAGED))
+
+    def test_managed_pools_are_not_tried(self):
+        program = self.program("ice")
+        program.ask("managed-pool")  # the software GPU has none, and refuses
+        self.assert_managed_memory_is_not_tried(program)
 
 
 if __name__ == "__main__":
