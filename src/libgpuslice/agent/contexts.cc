@@ -318,10 +318,9 @@ AgentsHeld::AgentsHeld(CUdevice device) {
       if (context && context->view().device_index() == device) contexts_.push_back(context);
     }
   }
-  const auto until = std::chrono::steady_clock::now() + AgentLink::kPatience;
   for (Context* context : contexts_) {
     context->state().agent.hold();
-    context->state().agent.wait_until_agent_is(AgentLink::AgentIs::kHeld, until);
+    context->state().agent.wait_patiently_until_agent_is(AgentLink::AgentIs::kHeld);
     context->let_holders_work();
   }
 }

@@ -38,6 +38,7 @@ class LookGate {
 
   void close() { closed_.store(true); }
   void open() { closed_.store(false); }
+  bool is_closed() const { return closed_.load(); }
   /// No look is being made. While the gate is closed it stays so.
   bool empty() const { return inside_.load() == 0; }
   void forget_after_fork() {

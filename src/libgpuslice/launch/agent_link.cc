@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/look_gate.h"
 
 namespace gpuslice {
 
@@ -59,6 +60,15 @@ bool AgentLink::wait_until_agent_is(AgentIs what, std::chrono::steady_clock::tim
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
+}
+
+bool AgentLink::wait_patiently_until_agent_is(AgentIs what, std::chrono::nanoseconds patience) const {
+  using Clock = std::chrono::steady_clock;
+  for (auto until = Clock::now() + patience; !wait_until_agent_is(what, Clock::now());) {
+    if (LookGate::get().is_closed()) until = Clock::now() + patience;
+    if (Clock::now() > until) return false;
+  }
+  return true;
 }
 
 bool AgentLink::stuck_since_last_look(bool outstanding) {

@@ -53,6 +53,9 @@ class AgentLink {
   void release();
   /// Returns false if the agent does not reach that state, or its end, in time.
   bool wait_until_agent_is(AgentIs what, std::chrono::steady_clock::time_point until) const;
+  /// The same, before the caller takes away what the agent looks at. While looks wait (look_gate.h) the agent may wait
+  /// there too, and so would the caller in the driver: patience begins when they go on.
+  bool wait_patiently_until_agent_is(AgentIs what, std::chrono::nanoseconds patience = kPatience) const;
 
   /// Whether the agent was inside the same driver call, with launches outstanding, at this look and at the one before.
   /// One thread.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "libgpuslice/base/clock.h"
+#include "libgpuslice/base/look_gate.h"
 
 namespace gpuslice {
 namespace {
@@ -100,6 +101,20 @@ TEST(AgentLink, AnAgentThatIsOverIsHeldToo) {
   link.set_over();
   link.hold();
   EXPECT_TRUE(link.wait_until_agent_is(AgentIs::kHeld, in_long()));
+}
+
+TEST(AgentLink, PatienceBeginsWhenLooksGoOn) {
+  constexpr std::chrono::milliseconds kPatience{1};
+  AgentLink link;
+  EXPECT_FALSE(link.wait_patiently_until_agent_is(AgentIs::kOver, kPatience));
+  LookGate::get().close();
+  std::thread agent([&] {
+    std::this_thread::sleep_for(20 * kPatience);
+    link.set_over();
+  });
+  EXPECT_TRUE(link.wait_patiently_until_agent_is(AgentIs::kOver, kPatience));
+  agent.join();
+  LookGate::get().open();
 }
 
 TEST(AgentLink, TheEndLetsAHeldAgentGo) {

@@ -25,7 +25,7 @@ void Context::end_with_agent() {
 
 void Context::end_without_memory() {
   state_.end();
-  state_.agent.wait_until_agent_is(AgentLink::AgentIs::kOver, std::chrono::steady_clock::now() + AgentLink::kPatience);
+  state_.agent.wait_patiently_until_agent_is(AgentLink::AgentIs::kOver);
 }
 
 void Context::let_holders_work() {
