@@ -13,10 +13,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -109,10 +111,9 @@ bool same_process(const GpuUser& a, const GpuUser& b) {
   return a.pid == b.pid && a.start == b.start;
 }
 
-}  // namespace
-
-std::string gpu_users_answer(const std::string& device, std::size_t most_descriptors_of_user) {
-  std::map<std::int32_t, Mapped> having;
+/// Those that run for longest come first, so that nobody can put others before one that runs.
+std::vector<GpuUser> who_have_open(const std::string& device, std::size_t most_descriptors_of_user) {
+  std::vector<GpuUser> all;
   std::map<std::uint32_t, std::size_t> left;  // by user
   each_name(kProc, [&](std::string_view name) {
     std::int32_t pid = 0;
@@ -121,28 +122,40 @@ std::string gpu_users_answer(const std::string& device, std::size_t most_descrip
     const auto users = users_of(pid);
     if (!users) return true;
     std::size_t no_end = std::numeric_limits<std::size_t>::max();
-    if (has_open(pid, device,
-                 users->effective == 0 ? no_end
-                                       : left.try_emplace(users->effective, most_descriptors_of_user).first->second))
-      having.try_emplace(pid);
+    if (!has_open(pid, device,
+                  users->effective == 0 ? no_end
+                                        : left.try_emplace(users->effective, most_descriptors_of_user).first->second))
+      return true;
+    if (const std::uint64_t start = start_of(pid); start != 0)
+      all.push_back({.pid = pid, .start = start, .uid = users->effective});
     return true;
   });
-  for (auto& [pid, mapped] : having) mapped = mapped_by(pid);
-  std::erase_if(having, [](const auto& one) { return one.second.library || is_mps_server(one.first); });
+  std::ranges::stable_sort(all, {}, &GpuUser::start);
+  return all;
+}
+
+}  // namespace
+
+std::string gpu_users_answer(const std::string& device, std::size_t most_descriptors_of_user) {
+  std::vector<GpuUser> users = who_have_open(device, most_descriptors_of_user);
+  std::map<std::int32_t, Mapped> mapped;
+  for (GpuUser& user : users) user.driver = (mapped[user.pid] = mapped_by(user.pid)).driver;
+  std::erase_if(users, [&](const GpuUser& user) { return mapped[user.pid].library || is_mps_server(user.pid); });
+  std::ranges::stable_sort(users, std::greater(), &GpuUser::driver);
+  std::set<std::int32_t> having;
+  for (const GpuUser& user : users) having.insert(user.pid);
   json::array programs;
   std::map<std::uint32_t, std::size_t> of_user;
-  for (const auto& [pid, mapped] : having) {
-    if (having.contains(parent_of(pid))) continue;
-    const std::uint64_t start = start_of(pid);
-    const auto users = users_of(pid);
-    if (start == 0 || !users || programs.size() == kMostGpuUsers) continue;
-    if (++of_user[users->effective] > kMostGpuUsersOfUser) continue;
-    programs.push_back(json::object{{"pid", pid},
-                                    {"start", start},
-                                    {"uid", users->effective},
-                                    {"name", ipc::to_utf8(one_line(name_of(pid)))},
-                                    {"cgroup", ipc::to_utf8(one_line(cgroup_of(pid).substr(0, kMostCgroup)))},
-                                    {"driver", mapped.driver}});
+  for (const GpuUser& user : users) {
+    if (!user.driver && having.contains(parent_of(user.pid))) continue;
+    if (programs.size() == kMostGpuUsers) break;
+    if (++of_user[user.uid] > kMostGpuUsersOfUser) continue;
+    programs.push_back(json::object{{"pid", user.pid},
+                                    {"start", user.start},
+                                    {"uid", user.uid},
+                                    {"name", ipc::to_utf8(one_line(name_of(user.pid)))},
+                                    {"cgroup", ipc::to_utf8(one_line(cgroup_of(user.pid).substr(0, kMostCgroup)))},
+                                    {"driver", user.driver}});
   }
   return ipc::to_text(json::object{{"programs", std::move(programs)}});
 }

@@ -32,8 +32,9 @@ struct GpuUser {
 inline constexpr std::size_t kMostGpuUsers = 256, kMostGpuUsersOfUser = 32;  ///< that are told of
 
 /// Looks at all processes, and returns those that have `device` open and not gpuctl's library, for read_gpu_users. A
-/// server of MPS is none of them, nor is a process below one that is told of, which may have only inherited the device.
-/// Of each user but root it looks at so many descriptors, in the order of the processes: each takes some 5 us.
+/// server of MPS is none of them, nor is the child of one of them that has not the driver: it may have only inherited
+/// the device. Those with the driver come first, whatever processes beside them do, then those that run for longest. Of
+/// each user but root it looks at so many descriptors, in the order of the processes: each takes some 5 us.
 std::string gpu_users_answer(const std::string& device = kCudaDevice, std::size_t most_descriptors_of_user = 1u << 17);
 Result<std::vector<GpuUser>> read_gpu_users(const std::string& answer);
 

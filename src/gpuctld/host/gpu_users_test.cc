@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 
 #include "gpuctld/protocol/process.h"
 #include "ipc/unique_fd.h"
@@ -90,20 +91,52 @@ TEST(GpuUsers, AreThoseThatHaveTheDeviceAndNotTheLibrary) {
   EXPECT_EQ(seen->front().name, "train");
 }
 
+/// Has the device open, and the file mapped.
+void use(const Scratch& scratch, const char* file) {
+  (void)::open(scratch.device.c_str(), O_RDONLY);
+  const std::string path = scratch.directory / file;
+  std::ofstream(path) << "x";
+  EXPECT_NE(::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, ::open(path.c_str(), O_RDONLY), 0), MAP_FAILED);
+}
+
 TEST(GpuUsers, WhoHasTheDriverTooDidNotOnlyInheritTheDevice) {
   const Scratch scratch;
-  const auto user = [&](const char* file) {
-    return [&scratch, path = scratch.directory / file] {
-      (void)::open(scratch.device.c_str(), O_RDONLY);
-      std::ofstream(path) << "x";
-      EXPECT_NE(::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, ::open(path.c_str(), O_RDONLY), 0), MAP_FAILED);
-    };
-  };
-  const Child with(user("libcuda.so.580.1")), inherited(user("libcublas.so.12"));
+  const Child with([&] { use(scratch, "libcuda.so.580.1"); }), inherited([&] { use(scratch, "libcublas.so.12"); });
   const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
   ASSERT_TRUE(seen) << seen.error().message;
   ASSERT_EQ(seen->size(), 2u);
   for (const GpuUser& one : *seen) EXPECT_EQ(one.driver, one.pid == with.pid) << one.pid;
+}
+
+/// As one that a shell starts which has opened the device itself, or one that a program with the driver forks.
+TEST(GpuUsers, WhoHasTheDriverIsToldOfWhateverItsParentHas) {
+  for (const char* parent_has : {"libcublas.so.12", "libcuda.so.580.1"}) {
+    const Scratch scratch;
+    const Child parent([&] {
+      use(scratch, parent_has);
+      new Child([&] {
+        use(scratch, "libcuda.so.580.2");
+        ::prctl(PR_SET_NAME, "train");
+      });  // ends with its parent
+    });
+    const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
+    ASSERT_TRUE(seen) << seen.error().message;
+    EXPECT_EQ(seen->size(), 2u);
+    EXPECT_TRUE(std::ranges::any_of(*seen, [](const GpuUser& one) { return one.driver && one.name == "train"; }))
+        << parent_has;
+  }
+}
+
+TEST(GpuUsers, WhoHasTheDriverIsToldOfBesideManyThatHaveNot) {
+  const Scratch scratch;
+  std::vector<std::unique_ptr<Child>> others;
+  while (others.size() < kMostGpuUsersOfUser)
+    others.push_back(std::make_unique<Child>([&] { (void)::open(scratch.device.c_str(), O_RDONLY); }));
+  const Child with([&] { use(scratch, "libcuda.so.580.1"); });
+  const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
+  ASSERT_TRUE(seen) << seen.error().message;
+  ASSERT_EQ(seen->size(), kMostGpuUsersOfUser);
+  EXPECT_EQ(seen->front().pid, with.pid);
 }
 
 TEST(GpuUsers, AServerOfMpsIsNoneThoughItsFileWasReplaced) {
