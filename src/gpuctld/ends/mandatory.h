@@ -1,9 +1,12 @@
 // What becomes of programs that use a GPU without the library, for whom it is mandatory. Pure.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gpuctld/host/gpu_users.h"
 
@@ -18,10 +21,20 @@ inline constexpr std::chrono::milliseconds kMandatoryTimeout{10'000};
 /// As it was seen so far.
 struct Unmanaged {
   GpuUser user;
-  std::uint64_t told_ns = 0;
-  std::string mandatory;  ///< what names it (sched::mandatory_for); "": nothing
-  bool ended = false;     ///< it was, or that was tried in vain
+  std::uint64_t told_ns = 0;  ///< when it was told of; 0: it was not
+  std::string mandatory;      ///< what names it (sched::mandatory_for); "": nothing
+  bool ended = false;         ///< it was, or that was tried in vain
 };
+
+/// The program, with what is known of it from `before`. Its name, its control group and its user may be other ones at
+/// each look, as it likes. One that runs as another user now is ended anew.
+inline Unmanaged as_seen(const std::vector<Unmanaged>& before, GpuUser user) {
+  const auto known = std::ranges::find_if(before, [&](const Unmanaged& one) { return same_process(one.user, user); });
+  Unmanaged program = known != before.end() ? *known : Unmanaged();
+  program.ended = program.ended && program.user.uid == user.uid;
+  program.user = std::move(user);
+  return program;
+}
 
 enum class UnmanagedStep {
   leave,  ///< nothing more is done

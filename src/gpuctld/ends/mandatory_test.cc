@@ -23,5 +23,28 @@ TEST(Mandatory, WhoIsNotNamedOrMayHaveInheritedTheDeviceIsLeft) {
   EXPECT_EQ(next_step(child, kDueNs), UnmanagedStep::leave);
 }
 
+TEST(Mandatory, WhoRenamesItselfIsStillTheOneThatWasToldOf) {
+  const GpuUser user{.pid = 4, .start = 70, .uid = 7, .name = "train", .cgroup = "/x", .driver = true};
+  const std::vector<Unmanaged> before{
+      {.user = user, .told_ns = kToldNs, .mandatory = "user:*", .ended = true},
+      {.user = {.pid = 5, .start = 71, .uid = 7}, .told_ns = kToldNs + 1, .mandatory = "user:*"}};
+  GpuUser renamed = user;
+  renamed.name = "other";
+  renamed.cgroup = "/y";
+  const Unmanaged program = as_seen(before, renamed);
+  EXPECT_EQ(program.told_ns, kToldNs) << "it is not told of again, and has no more time";
+  EXPECT_TRUE(program.ended);
+  EXPECT_EQ(program.user.name, "other");
+  EXPECT_EQ(program.user.cgroup, "/y");
+
+  GpuUser of_another = user;
+  of_another.uid = 8;
+  EXPECT_EQ(as_seen(before, of_another).told_ns, kToldNs);
+  EXPECT_FALSE(as_seen(before, of_another).ended);
+  GpuUser later = user;  // with the same number
+  later.start = 72;
+  EXPECT_EQ(as_seen(before, later).told_ns, 0u);
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon

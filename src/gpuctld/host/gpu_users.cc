@@ -107,10 +107,6 @@ std::int32_t parent_of(std::int32_t pid) {
   return parent;
 }
 
-bool same_process(const GpuUser& a, const GpuUser& b) {
-  return a.pid == b.pid && a.start == b.start;
-}
-
 /// Those that run for longest come first, so that nobody can put others before one that runs.
 std::vector<GpuUser> who_have_open(const std::string& device, std::size_t most_descriptors_of_user) {
   std::vector<GpuUser> all;

@@ -26,8 +26,11 @@ struct GpuUser {
   std::string name;         ///< of its program, at most 15 characters
   std::string cgroup;       ///< path; "": not known
   bool driver = false;      ///< it has CUDA's driver, so it did not only inherit the device from who has
-  bool operator==(const GpuUser&) const = default;
 };
+
+inline bool same_process(const GpuUser& a, const GpuUser& b) {
+  return a.pid == b.pid && a.start == b.start;
+}
 
 inline constexpr std::size_t kMostGpuUsers = 256, kMostGpuUsersOfUser = 32;  ///< that are told of
 

@@ -116,7 +116,8 @@ class Manager {
   /// True: one of them is to be ended, and has time until then.
   bool tell_unmanaged(const std::vector<GpuUser>& users);
   std::string mandatory_for(const GpuUser& user) const;
-  void end_unmanaged(const Unmanaged& program);
+  /// False: it has ended, or runs as another user now.
+  bool end_unmanaged(const Unmanaged& program);
   std::vector<std::string> about_unmanaged() const;
   void tell_throttled(std::uint64_t now_ns);
   void tell_swaps(std::uint64_t now_ns);

@@ -51,12 +51,6 @@ std::string where(const GpuUser& user) {
   return "in " + (user.cgroup.empty() ? std::string("no cgroup that is known") : user.cgroup);
 }
 
-/// Whether nothing was said of it that is no more so.
-bool is_as_before(GpuUser before, const GpuUser& now) {
-  before.driver = now.driver;
-  return before == now;
-}
-
 std::string fate_of(const Unmanaged& program) {
   const bool ended = !program.mandatory.empty();
   return "nothing limits it" + (ended ? ", and it is ended: the library is mandatory for " + program.mandatory : "");
@@ -230,19 +224,17 @@ bool Manager::tell_unmanaged(const std::vector<GpuUser>& users) {
   bool waits = false;
   for (const GpuUser& user : users) {
     if (!attached_.all_of(user.pid).empty()) continue;
-    const auto known = std::ranges::find_if(before, [&](const Unmanaged& one) { return is_as_before(one.user, user); });
-    Unmanaged& program = unmanaged_.emplace_back(known != before.end() ? *known : Unmanaged{.told_ns = now});
-    program.user = user;
+    Unmanaged& program = unmanaged_.emplace_back(as_seen(before, user));
     program.mandatory = mandatory_for(user);
-    if (known == before.end()) {
+    if (program.told_ns == 0) {
+      program.told_ns = now;
       ipc::Event event = event_of_user("unmanaged", user, "it has not gpuctl's library, so " + fate_of(program));
       const std::string line = who(event) + " of " + user_words(user.uid) + " uses a GPU, " + event.text;
       happened(std::move(event), line);
     }
     const UnmanagedStep step = next_step(program, now);
     waits |= step == UnmanagedStep::wait;
-    if (step == UnmanagedStep::end) end_unmanaged(program);
-    program.ended |= step == UnmanagedStep::end;
+    if (step == UnmanagedStep::end) program.ended = end_unmanaged(program);
   }
   return waits;
 }
@@ -255,14 +247,14 @@ std::string Manager::mandatory_for(const GpuUser& user) const {
   return sched::mandatory_for(list, {.caller = {.uid = owner->uid, .gids = owner->gids}, .cgroup = user.cgroup});
 }
 
-void Manager::end_unmanaged(const Unmanaged& program) {
+bool Manager::end_unmanaged(const Unmanaged& program) {
   const GpuUser& user = program.user;
   std::vector<Ends::Program> programs;
   programs.push_back({.identity = {.pid = user.pid, .uid = user.uid, .command = user.name, .start = user.start},
                       .slice = {},
                       .pidfd = pidfd_of({user.pid, user.start, user.uid}),
                       .pipe_directory = !mps_.ours() && mps_active() ? mps_pipe_directory() : ""});
-  if (!programs.front().pidfd) return;  // it has ended, or runs as another user now
+  if (!programs.front().pidfd) return false;
   ipc::Event event = event_of_user(
       "killed", user,
       "it uses a GPU without gpuctl's library, which is mandatory for " + program.mandatory + "; with SIGTERM");
@@ -270,6 +262,7 @@ void Manager::end_unmanaged(const Unmanaged& program) {
   happened(std::move(event), line);
   // Nobody is told. It is the program's own user whose budget of lines that takes.
   (void)ends_.end(std::move(programs), {.timeout = kMandatoryTimeout}, user.uid, [](const auto&) {});
+  return true;
 }
 
 /// For GetStatus, which tells everybody: without names.
