@@ -24,6 +24,7 @@
 
 #include "base/cgroup.h"
 #include "base/one_line.h"
+#include "gpuctld/host/mapped.h"
 #include "gpuctld/protocol/peer.h"
 #include "gpuctld/protocol/process.h"
 #include "ipc/fields.h"
@@ -37,8 +38,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::string_view kMpsServer = "/nvidia-cuda-mps-server", kLibrary = "/libgpuslice.so",
-                           kDriver = "/libcuda.so";
+constexpr std::string_view kMpsServer = "/nvidia-cuda-mps-server";
 constexpr std::size_t kMostCgroup = 256;           // characters of a path that are told
 constexpr std::size_t kMostLookAnswer = 1u << 20;  // of kMostGpuUsers less than half of this
 
@@ -84,21 +84,6 @@ bool is_mps_server(std::int32_t pid) {
   return program.ends_with(kMpsServer);
 }
 
-struct Mapped {
-  bool library = false;  ///< which is there in a child of such a program too
-  bool driver = false;
-};
-
-Mapped mapped_by(std::int32_t pid) {
-  Mapped mapped;
-  std::ifstream maps(in_proc(pid, "maps"));
-  for (std::string line; !mapped.library && std::getline(maps, line);) {
-    mapped.library = line.find(kLibrary) != line.npos;
-    mapped.driver |= line.find(kDriver) != line.npos;
-  }
-  return mapped;
-}
-
 std::int32_t parent_of(std::int32_t pid) {
   std::ifstream status(in_proc(pid, "status"));
   std::int32_t parent = 0;
@@ -134,9 +119,11 @@ std::vector<GpuUser> who_have_open(const std::string& device, std::size_t most_d
 
 std::string gpu_users_answer(const std::string& device, std::size_t most_descriptors_of_user) {
   std::vector<GpuUser> users = who_have_open(device, most_descriptors_of_user);
-  std::map<std::int32_t, Mapped> mapped;
-  for (GpuUser& user : users) user.driver = (mapped[user.pid] = mapped_by(user.pid)).driver;
-  std::erase_if(users, [&](const GpuUser& user) { return mapped[user.pid].library || is_mps_server(user.pid); });
+  const std::map<std::int32_t, Mapped> mapped = mapped_by(users);
+  std::erase_if(users, [&](const GpuUser& user) {
+    return !mapped.contains(user.pid) || mapped.at(user.pid).library || is_mps_server(user.pid);
+  });
+  for (GpuUser& user : users) user.driver = mapped.at(user.pid).driver;
   std::ranges::stable_sort(users, std::greater(), &GpuUser::driver);
   std::set<std::int32_t> having;
   for (const GpuUser& user : users) having.insert(user.pid);
