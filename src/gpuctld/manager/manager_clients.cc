@@ -166,6 +166,7 @@ Answer Manager::make_page(Session& session, ipc::Fields& fields) {
   if (!page || !answer.fds.front())
     return refuse_own("Unavailable", {{"reason", "gpuctld is out of file descriptors or memory"}});
   pages_.keep(session, std::move(*page));
+  answer.next_within = PagesMade::kSoon;  // the page waits no longer
   return answer;
 }
 

@@ -9,7 +9,7 @@
 
 #include "gpuctld/clock.h"
 #include "gpuctld/testing/manager_fixture.h"
-#include "gpuctld/testing/pass_along.h"
+#include "ipc/testing/pass_along.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -192,7 +192,7 @@ TEST_F(ManagerTest, ADeadProcessFreesItsGrantEvenIfItsConnectionLives) {
   if (child == 0) {  // connects by itself, so that the credentials are its own, and hands out a copy of the connection
     FakeProgram program(connect(), "batch");
     program.demand(132);
-    pass_along(pair[1], std::string_view("", 1), program.connection.fd());
+    ipc::pass_along(pair[1], std::string_view("", 1), program.connection.fd());
     for (;;) ::pause();
   }
   EXPECT_TRUE(eventually([&] { return stays.granted() == 62; }));

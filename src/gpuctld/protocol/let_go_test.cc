@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpuctld/testing/pass_along.h"
+#include "ipc/testing/pass_along.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -40,7 +40,7 @@ class Lingers {
   }
   /// From now on it is only where it is passed to.
   void pass_along(int connection, int flags = 0) {
-    EXPECT_EQ(daemon::pass_along(connection, std::string_view("", 1), socket_.get(), flags), 1);
+    EXPECT_EQ(ipc::pass_along(connection, std::string_view("", 1), socket_.get(), flags), 1);
     socket_.reset();
   }
   /// Whether it is open no longer: its other end sees that.
@@ -101,7 +101,7 @@ TEST(LetGo, OfManyAFewAreClosedInATurn) {
   std::vector<ipc::UniqueFd> others;
   for (std::size_t i = 0; i < kMany; ++i) {
     auto [mine, theirs] = connection();
-    EXPECT_EQ(pass_along(theirs.get(), std::string_view("", 1), theirs.get()), 1);
+    EXPECT_EQ(ipc::pass_along(theirs.get(), std::string_view("", 1), theirs.get()), 1);
     let_go.close(std::move(mine), 7);
     others.push_back(std::move(theirs));
   }

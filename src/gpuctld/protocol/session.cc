@@ -85,12 +85,16 @@ void Session::go_on() {
   if (out_.bytes.empty()) {
     if (state_.due || (has_call && !unanswered_ && !streaming_))
       take_turn();
-    else if (!has_call && server_.budgets_.wait(peer_.uid, now_ns()).count() > 0)
+    else if (!has_call && !goes_before() && server_.budgets_.wait(peer_.uid, now_ns()).count() > 0)
       take_turn();
     else if (!has_call)
       read();  // also to notice that the peer is gone
   }
   note_patience();
+}
+
+bool Session::goes_before() const {
+  return before_until_ns_ != 0 && now_ns() < before_until_ns_;
 }
 
 void Session::take_turn() {
@@ -170,6 +174,8 @@ void Session::serve_one() {
 void Session::serve(const ipc::Call& call) {
   Answer result = server_.handler_.call(*this, call);
   charge(result.cost, 0);
+  const auto next = static_cast<std::uint64_t>(std::chrono::nanoseconds(result.next_within).count());
+  before_until_ns_ = next == 0 ? 0 : now_ns() + next;
   if (state_.closed) return;
   if (result.later)
     unanswered_ = call;

@@ -32,7 +32,9 @@ struct Answer {
   /// Set: the call wanted `more`. The same call is served again after this time, and the replies continue.
   std::optional<std::chrono::milliseconds> again;
   bool later = false;  ///< nothing is sent yet: Session::finish() gives the answer
-  double cost = 1;     ///< for the budget of the user: of a look-up, 1
+  /// Set: the call that comes next within this time belongs to this one. It is charged as any, and waits for no budget.
+  std::chrono::milliseconds next_within{0};
+  double cost = 1;  ///< for the budget of the user: of a look-up, 1
 };
 
 class VarlinkServer;
@@ -81,6 +83,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Its turn: serves one call, or reads.
   void turn();
+  /// It does not wait for a turn: the call that comes goes with the last one.
+  bool goes_before() const;
 
   /// Gives the answer to the call that was answered with `later`. Not to be called from within that call.
   void finish(Answer answer);
@@ -128,6 +132,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<ipc::Call> streaming_;
   std::optional<ipc::Call> unanswered_;  ///< its answer comes later; meanwhile no other call is served
   std::chrono::milliseconds interval_{};
+  std::uint64_t before_until_ns_ = 0;  ///< goes_before() until then
 };
 
 }  // namespace gpuctl::daemon

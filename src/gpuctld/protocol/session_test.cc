@@ -23,8 +23,8 @@
 #include "gpuctld/protocol/listen_socket.h"
 #include "gpuctld/protocol/timed.h"
 #include "gpuctld/protocol/varlink_server.h"
-#include "gpuctld/testing/pass_along.h"
 #include "ipc/connection.h"
+#include "ipc/testing/pass_along.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -161,7 +161,7 @@ TEST_F(SessionTest, WhatAPeerPassesIsNotReceived) {
     served_.clear(), closed_ = 0;
     send(peer, kOneway);
     EXPECT_EQ(served_.size(), 1u);
-    ASSERT_EQ(pass_along(peer.fd(), kOneway, pipe[1], flags), std::ssize(kOneway));
+    ASSERT_EQ(ipc::pass_along(peer.fd(), kOneway, pipe[1], flags), std::ssize(kOneway));
     ::close(pipe[1]);
     char byte = 0;
     while (::read(pipe[0], &byte, 1) < 0) settle();  // until nobody has the other end any more
@@ -369,6 +369,31 @@ TEST_F(SessionTest, OfWhoIsInDebtAFewCallsAreServedAfterEachRest) {
   int steps = 0;
   while (served < kCalls) context_.run_one(), ++steps;
   EXPECT_LT(steps, 3 * kCalls / 2);
+  server.stop();
+}
+
+/// Between the two somebody waits: for a page that is given up soon.
+TEST_F(SessionTest, WhoIsInDebtDoesNotWaitWithTheCallThatGoesWithTheLastOne) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  const std::string path = directory_ + "/goes-with";
+  Budget user = few_connections();
+  user.calls = {.per_second = 1e-6, .burst = 1};
+  UserBudgets budgets(1, user, all_with_time());
+  int served = 0;
+  VarlinkServer server(context_, listen_at(path, 0666, std::nullopt)->release(), budgets,
+                       {[&](Session&, const ipc::Call&) {
+                          Answer answer = success();
+                          answer.cost = 10;
+                          if (++served == 1) answer.next_within = 1h;
+                          return answer;
+                        },
+                        [](Session&) {}, [](std::uint32_t) {}});
+  const auto connection = connect(65534, path);
+  for (int expected : {1, 2, 2}) {
+    ASSERT_EQ(::send(connection.fd(), kOneway.data(), kOneway.size(), 0), std::ssize(kOneway));
+    settle();
+    EXPECT_EQ(served, expected);
+  }
   server.stop();
 }
 

@@ -25,8 +25,10 @@ constexpr int kTakenAtOnce = 16;
 constexpr int kQueue = 64;
 /// So long nobody is looked at who is in debt, if there is nobody else.
 constexpr std::chrono::milliseconds kRest{5};
-/// How late a peer that keeps the daemon waiting is found out.
-constexpr std::chrono::seconds kCheckPatience{5};
+/// How late a peer that keeps the daemon waiting is found out; and in how many parts all are looked at meanwhile, since
+/// thousands may have to be closed.
+constexpr std::chrono::milliseconds kCheckPatience{5000};
+constexpr int kParts = 50;
 }  // namespace
 
 VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudgets& budgets, Handler handler)
@@ -159,7 +161,7 @@ bool VarlinkServer::make_room_for(std::uint32_t uid) {
 
 void VarlinkServer::take_turn(const std::shared_ptr<Session>& session) {
   const std::uint32_t uid = session->peer().uid;
-  if (budgets_.exempt(uid)) return asio::post(context_, [session] { session->turn(); });
+  if (budgets_.exempt(uid) || session->goes_before()) return asio::post(context_, [session] { session->turn(); });
   turns_.add(uid, session);
   serve(budgets_.wait(uid, now_ns()).count() > 0);
 }
@@ -194,31 +196,39 @@ void VarlinkServer::serve(bool rests) {
 }
 
 void VarlinkServer::watch_patience() {
-  patience_.expires_after(kCheckPatience);
+  patience_.expires_after(kCheckPatience / kParts);
   patience_.async_wait([this](error_code error) {
     if (error || stopped_) return;
     const std::uint64_t now = now_ns();
-    check_patience(now);
-    budgets_.forget_idle(now);
+    if (unchecked_.empty()) {
+      look_at_all();
+      part_ = unchecked_.size() / kParts + 1;
+      budgets_.forget_idle(now);
+    }
+    check_some(now, part_);
     watch_patience();
   });
 }
 
-void VarlinkServer::check_patience(std::uint64_t now_ns) {
-  const bool under_way = !unchecked_.empty();
-  if (!under_way) unchecked_.assign(sessions_.begin(), sessions_.end());
-  if (!under_way) check_some(now_ns);
+void VarlinkServer::look_at_all() {
+  unchecked_.assign(sessions_.begin(), sessions_.end());
 }
 
-void VarlinkServer::check_some(std::uint64_t now_ns) {
-  for (int i = 0; i < kTakenAtOnce && !unchecked_.empty(); ++i) {
+void VarlinkServer::check_patience(std::uint64_t now_ns) {
+  look_at_all();
+  check_some(now_ns, unchecked_.size());
+}
+
+/// So many of those that are still to be looked at.
+void VarlinkServer::check_some(std::uint64_t now_ns, std::size_t many) {
+  for (int i = 0; i < kTakenAtOnce && many > 0 && !unchecked_.empty(); ++i, --many) {
     const auto session = unchecked_.back().lock();
     unchecked_.pop_back();
     if (session) session->check_patience(now_ns);
   }
-  if (unchecked_.empty()) return;
-  asio::post(context_, [this, now_ns] {
-    if (!stopped_) check_some(now_ns);
+  if (many == 0 || unchecked_.empty()) return;
+  asio::post(context_, [this, now_ns, many] {
+    if (!stopped_) check_some(now_ns, many);
   });
 }
 

@@ -22,9 +22,9 @@ namespace gpuctl::daemon {
 inline constexpr std::size_t kMaxConnections = 4096;
 static_assert(kBudgetOfAll.connections < kMaxConnections, "some are kept for root");
 
-/// Root's calls are served as they come. Of all others one is served in a turn of the loop, and users take turns, so
-/// root waits for no more than one of them. Connections are taken, looked at and closed a few in a turn, however many
-/// there are.
+/// Root's calls are served as they come, and so is a call that goes with the one before (Answer::next_within). Of all
+/// others one is served in a turn of the loop, and users take turns, so root waits for no more than one of them.
+/// Connections are taken, looked at and closed a few in a turn, however many there are.
 class VarlinkServer {
  public:
   struct Handler {
@@ -45,7 +45,8 @@ class VarlinkServer {
   void adopt(std::vector<HandedOver> connections);
 
   std::size_t connections() const { return sessions_.size(); }
-  /// Closes the connections whose peers have kept it waiting for too long, in some turns. It does so by itself too.
+  /// Closes the connections whose peers have kept it waiting for too long, in some turns. It does so by itself too, a
+  /// part of all at a time.
   void check_patience(std::uint64_t now_ns);
 
   /// Connections on which replies continue.
@@ -61,7 +62,8 @@ class VarlinkServer {
   void serve_next();
   void serve(bool rests);
   void watch_patience();
-  void check_some(std::uint64_t now_ns);
+  void look_at_all();
+  void check_some(std::uint64_t now_ns, std::size_t many);
   bool make_room_for(std::uint32_t uid);
   void forget(Session& session, ipc::UniqueFd socket);
 
@@ -75,6 +77,7 @@ class VarlinkServer {
   Handler handler_;
   std::set<std::shared_ptr<Session>> sessions_;
   std::vector<std::weak_ptr<Session>> unchecked_;  ///< whose patience is still to be checked
+  std::size_t part_ = 0;                           ///< so many of them at a time
   Turns<std::shared_ptr<Session>> turns_;
   std::array<char, 16384> read_buffer_;  ///< of all sessions, because thousands may wait for bytes
   bool accepting_ = false, stopped_ = false;

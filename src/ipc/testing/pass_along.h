@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace gpuctl::daemon {
+namespace gpuctl::ipc {
 
 /// What sendmsg() says.
 inline ssize_t pass_along(int connection, std::string_view bytes, int fd, int flags = 0) {
@@ -26,4 +26,4 @@ inline ssize_t pass_along(int connection, std::string_view bytes, int fd, int fl
   return ::sendmsg(connection, &message, MSG_NOSIGNAL | flags);
 }
 
-}  // namespace gpuctl::daemon
+}  // namespace gpuctl::ipc
