@@ -184,6 +184,7 @@ int run(int argc, char** argv) {
   std::optional<SocketFile> socket_file;
   auto listener = find_listener(options, outcome.config.daemon, socket_file);
   if (!listener) return log(listener.error().message), 1;
+  if (const auto pages = ipc::NewStub::can_be_sealed(); !pages) return log(pages.error().message), 1;
   const auto lock = lock_state(options.state);
   if (!lock) return log(lock.error().message), 1;
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -43,15 +44,6 @@ const char* wrong_file(int fd) noexcept {
   return seals < 0 || !(seals & F_SEAL_SHRINK) ? "the file may shrink" : nullptr;
 }
 
-/// Whether this kernel keeps holes out of a file that somebody writes to.
-bool kernel_seals() noexcept {
-  static const bool seals = [] {
-    const UniqueFd probe(::memfd_create("gpuctl-stub", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    return probe && ::fcntl(probe.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
-  }();
-  return seals;
-}
-
 }  // namespace
 
 StubMap& StubMap::operator=(StubMap&& other) noexcept {
@@ -61,10 +53,6 @@ StubMap& StubMap::operator=(StubMap&& other) noexcept {
 
 StubMap::~StubMap() {
   if (stub_ != nullptr) ::munmap(stub_, kStubBytes);
-}
-
-void StubMap::give_back() noexcept {
-  if (stub_ != nullptr) ::madvise(stub_, kStubBytes, MADV_REMOVE);
 }
 
 Result<StubMap> StubMap::map(int fd) noexcept {
@@ -79,8 +67,7 @@ Result<StubMap> StubMap::take(int fd) noexcept {
   if (const char* wrong = wrong_file(fd)) return complaint(wrong, 0);
   StubMap map(map_pages(fd, MAP_POPULATE));
   if (!map) return complaint("mmap", errno);
-  if (kernel_seals() && ::fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
-    return complaint("sealing", errno);
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) return complaint("sealing", errno);
   return map;
 }
 
@@ -111,8 +98,21 @@ Result<NewStub> NewStub::create(std::uint32_t devices, std::uint32_t client_pid)
   return made;
 }
 
+Result<void> NewStub::can_be_sealed() noexcept {
+  const UniqueFd probe(::memfd_create("gpuctl-stub", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!probe) return complaint("memfd_create", errno);
+  if (::fcntl(probe.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0) return {};
+  return complaint(errno == EINVAL ? "this kernel does not seal what is mapped (Linux 5.1 does)" : "sealing",
+                   errno == EINVAL ? 0 : errno);
+}
+
+bool NewStub::stays() const noexcept {
+  if (::mlock(map.get(), kStubBytes) == 0) return true;
+  rlimit most{};
+  return ::getrlimit(RLIMIT_MEMLOCK, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
+}
+
 bool NewStub::is_sealed() const noexcept {
-  if (!kernel_seals()) return true;
   constexpr off_t kBlock = 512;  // of st_blocks, whatever the file system
   struct stat info {};
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);

@@ -37,9 +37,6 @@ class StubMap {
   Stub* get() const noexcept { return stub_; }
   Stub* operator->() const noexcept { return stub_; }
   explicit operator bool() const noexcept { return stub_ != nullptr; }
-  /// Daemon side: nobody uses the page any more. Its memory is given back, whoever still has the file, unless it is
-  /// sealed: then it is its client's.
-  void give_back() noexcept;
 
  private:
   friend struct NewStub;
@@ -56,9 +53,15 @@ struct NewStub {
   static Result<NewStub> create() noexcept;
   /// One that is begun.
   static Result<NewStub> create(std::uint32_t devices, std::uint32_t client_pid) noexcept;
-  /// Whether its memory is there and stays: the client has taken it. Before that whoever touches the page may have to
-  /// wait for holes that a client punches into it. Where the kernel has no such seal (before Linux 5.1): true.
+  /// Whether this kernel has what is_sealed() wants. An error says why it has not.
+  static Result<void> can_be_sealed() noexcept;
+  /// Whether its memory is there and cannot be given back: the client has taken it. Before that whoever touches the
+  /// page may have to wait for holes that a client punches into it.
   bool is_sealed() const noexcept;
+  /// Keeps its memory from being swapped out: it counts as the client's, who could see to it that it does not come back
+  /// in, and the daemon would wait for it. False: it could not be brought in. True, too, where this process may lock no
+  /// more memory (RLIMIT_MEMLOCK).
+  bool stays() const noexcept;
   /// Fills its head in; everything else is zero, or what the client has written. At most kMaxDevices.
   void begin(std::uint32_t devices, std::uint32_t client_pid) noexcept;
 };

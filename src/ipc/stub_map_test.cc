@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,9 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -72,6 +75,40 @@ TEST(StubMap, WhoTakesAPageCannotGiveItsMemoryBack) {
   EXPECT_TRUE(taken->check());
   store((*taken)->usage[0].demand, 5u);
   EXPECT_EQ(load(made->map->usage[0].demand), 5u);
+}
+
+/// What of this process's memory is locked, in KiB.
+int locked_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmLck:")) return std::stoi(line.substr(6));
+  return -1;
+}
+
+TEST(StubMap, AClientsPageIsNotSwappedOut) {
+  Result<NewStub> made = NewStub::create();
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(StubMap::take(made->fd.get()));
+  const int before = locked_kib();
+  EXPECT_TRUE(made->stays());
+  EXPECT_EQ(locked_kib(), before + static_cast<int>(kStubBytes >> 10));
+  made->map = {};
+  EXPECT_EQ(locked_kib(), before);
+}
+
+TEST(StubMap, WhoMayLockNothingGoesOn) {
+  Result<NewStub> made = NewStub::create();
+  ASSERT_TRUE(made);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+  EXPECT_TRUE(made->stays());
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+}
+
+TEST(StubMap, ThisKernelSeals) {
+  EXPECT_TRUE(NewStub::can_be_sealed());
 }
 
 TEST(StubMap, APageThatIsWholeAndNotSealedIsNotTaken) {

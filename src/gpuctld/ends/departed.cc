@@ -13,15 +13,13 @@ using boost::asio::posix::stream_descriptor;
 void Departed::keep(Client client, ipc::UniqueFd pidfd) {
   const std::int32_t pid = client.identity().pid;
   if (client.leaving() || (pidfd && process_ends(pidfd.get(), pid))) client.open_grants();
-  const bool lives = start_of(pid) == client.identity().start;
   LeftPage page = client.leave();
-  if (!pidfd) return lives ? void() : page.stub.give_back();
+  if (!pidfd) return;
   make_room_for(page);
   const auto entry = std::make_shared<Entry>(std::move(page), stream_descriptor(context_, pidfd.release()));
   waiting_.push_back(entry);
   when_ended(entry->exit, std::weak_ptr(entry), [this](const auto& ended) {
     ended->page.open_grants();
-    ended->page.stub.give_back();
     waiting_.remove(ended);
   });
 }
@@ -31,7 +29,6 @@ void Departed::make_room_for(const LeftPage& page) {
     if (static_cast<std::size_t>(std::ranges::count_if(waiting_, is_one)) < most) return;
     const auto oldest = std::ranges::find_if(waiting_, is_one);
     (*oldest)->page.open_grants();  // kernels that read there must not wait for what nobody writes any more
-    (*oldest)->page.stub.give_back();
     waiting_.erase(oldest);
   };
   drop_oldest(kMaxDepartedOfProcess, [&](const auto& entry) { return entry->page.pid == page.pid; });

@@ -6,9 +6,7 @@
 // while it waits. So when the process has ended its grants are opened, and what is left of it runs to its end. A
 // program that is about to end or to become another one says so in its page (Stub::leaving).
 //
-// The page is a memfd, whose memory counts as the daemon's, and others may hold it as long as they like. So once the
-// process has ended, the memory is given back: the file is empty then. Work that is left on the GPU has its pages
-// pinned and reads on in them.
+// Once the process has ended the daemon unmaps the page. Its memory counts as the client's, whoever still has the file.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,8 +22,8 @@
 namespace gpuctl::daemon {
 
 /// How many pages are kept of one process, of one user, and of all. They bound what programs that attach again and
-/// again cost: a page takes up to 56 KiB. The oldest page of the process or the user is given back, or of all, with its
-/// grants open: kernels that were launched before the process attached again may still read there.
+/// again cost. The oldest page of the process or the user is let go, or of all, with its grants open: kernels that were
+/// launched before the process attached again may still read there.
 inline constexpr std::size_t kMaxDepartedOfProcess = 16, kMaxDepartedOfUser = 128, kMaxDeparted = 512;
 
 class Departed {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,13 +27,6 @@ bool open(const ipc::StubMap& page, std::size_t device = 0) {
   return std::all_of(std::begin(polled.limits), std::end(polled.limits), [&](const Polled::Limit& limit) {
     return pack_range(capsm, limit) == pack_range(kMaxSms, kNoLimit);
   });
-}
-
-/// Bytes of memory that a client's page takes.
-std::int64_t memory_of(int memfd) {
-  struct stat about {};
-  EXPECT_EQ(::fstat(memfd, &about), 0);
-  return about.st_blocks * 512;
 }
 
 class DepartedTest : public testing::Test {
@@ -148,24 +140,8 @@ TEST_F(DepartedTest, AProcessThatComesAndGoesCostsNoMoreThanSoMuch) {
   EXPECT_EQ(departed_.waiting(), 0u);
 }
 
-/// Whoever still has the file: its memory would count as the daemon's.
-TEST_F(DepartedTest, AFileThatIsKeptCostsNoMemoryOnceItsProcessHasEnded) {
-  const pid_t pid = child();
-  std::vector<ipc::UniqueFd> files;
-  for (std::size_t i = 0; i < kMaxDepartedOfProcess + 3; ++i) {
-    Client gone = client(pid);
-    files.emplace_back(::dup(gone.memfd()));
-    departed_.keep(std::move(gone), pidfd(pid));
-  }
-  const auto taken = [&] { return std::ranges::count_if(files, [](const auto& f) { return memory_of(f.get()) > 0; }); };
-  EXPECT_EQ(taken(), static_cast<std::ptrdiff_t>(kMaxDepartedOfProcess)) << "only so many pages of a process are kept";
-  end(pid);
-  context_.run();
-  EXPECT_EQ(taken(), 0);
-}
-
 /// Kernels that were launched before the process attached again read there still.
-TEST_F(DepartedTest, APageThatIsGivenBackIsOpenForWhatRunsOnTheGpu) {
+TEST_F(DepartedTest, APageThatIsLetGoIsOpenForWhatRunsOnTheGpu) {
   const pid_t pid = child();
   Client first = client(pid);
   const Pinned on_gpu(ipc::StubMap::map(first.memfd())->get());

@@ -117,16 +117,16 @@ Answer Manager::serve_mps(Session& session, ipc::Fields& fields) {
   if (version != ipc::stub_version()) return refuse_version(session, version);
   std::vector<int> devices(std::min<std::size_t>(scheduler_.devices().size(), ipc::kMaxDevices));
   std::iota(devices.begin(), devices.end(), 0);
-  auto page = Client::create({peer.pid, peer.uid, name_of(peer.pid), peer.start}, "/", std::move(devices));
-  Answer answer = success({{"stub_bytes", ipc::kStubBytes}});
-  if (page) answer.fds.emplace_back(::dup(page->memfd()));
-  if (answer.fds.empty() || !answer.fds.front())
-    return invalid("stub_version", "gpuctld is out of file descriptors or memory");
-  servers_.add(session, mps, std::move(*page));
+  auto page = pages_.take(session);
+  if (!page) return refuse_own("NoPage", {});
+  auto server =
+      Client::create({peer.pid, peer.uid, name_of(peer.pid), peer.start}, "/", std::move(devices), std::move(*page));
+  if (!server) return invalid("stub_version", server.error().message);
+  servers_.add(session, mps, std::move(*server));
   session.trust_as_client();
   log_of(peer.uid, "the MPS server " + std::to_string(peer.pid) + " takes the length of its turns from here");
   arm_tick();
-  return answer;
+  return success();
 }
 
 }  // namespace gpuctl::daemon

@@ -38,8 +38,10 @@ class PagesMade {
   /// None: it was given up, or is not as a client leaves it that has taken it.
   std::optional<ipc::NewStub> take(const Session& session) {
     const auto found = made_.extract(&session);
-    if (found.empty() || !found.mapped()->page || !found.mapped()->page->is_sealed()) return std::nullopt;
-    return std::exchange(found.mapped()->page, std::nullopt);
+    if (found.empty()) return std::nullopt;
+    std::optional<ipc::NewStub> page = std::exchange(found.mapped()->page, std::nullopt);
+    if (page && !(page->is_sealed() && page->stays())) page.reset();
+    return page;
   }
   void forget(const Session& session) { made_.erase(&session); }
 

@@ -20,6 +20,17 @@ namespace {
 
 /// More than any administrator means; in ns it fits all that is counted with it.
 constexpr std::int64_t kLongestTargetUs = 3'600'000'000;
+/// Of one try to attach. A process that gets no CPU takes each of them too late.
+constexpr int kMostPages = 20;
+
+/// A program whose memory is on the host says so to the next daemon before that says what is wanted.
+void carry_over(const ipc::Stub& before, ipc::Stub& page) {
+  const std::uint32_t word = ipc::load(before.swap);
+  if (!ipc::swap_of(word).on_host()) return;
+  ipc::store(page.swap, word);
+  for (std::size_t device = 0; device < ipc::kMaxDevices; ++device)
+    ipc::store(page.usage[device].memory, ipc::load(before.usage[device].memory));
+}
 
 /// What OtherVersion says.
 std::string about_versions(const boost::json::object& parameters) {
@@ -60,18 +71,21 @@ bool refuses(const ipc::Reply& reply, std::string_view name) {
          field->get_string().starts_with(name);
 }
 
-ipc::Call page_call() {
-  return {.method = "io.gpuctl.MakePage", .parameters = {}};
-}
-
-Result<ipc::StubMap> read_page(const ipc::Reply& reply, const std::vector<ipc::UniqueFd>& fds) {
-  if (!reply.error.empty()) return fail("gpuctld: " + reply.error);
-  if (fds.size() != 1) return fail("gpuctld: MakePage: expected a file descriptor");
-  return ipc::StubMap::take(fds[0].get());
-}
-
-bool was_too_late(const ipc::Reply& reply) {
-  return reply.error == "io.gpuctl.NoPage";
+Result<Answered> call_with_page(ipc::Connection& daemon, const ipc::Call& call, std::chrono::milliseconds timeout,
+                                const ipc::Stub* before) {
+  for (int tries = 1;; ++tries) {
+    Result<ipc::Reply> made = daemon.call({.method = "io.gpuctl.MakePage", .parameters = {}}, timeout);
+    if (!made) return made.error();
+    if (!made->error.empty()) return Answered{std::move(*made), {}};
+    const std::vector<ipc::UniqueFd> fds = daemon.take_fds();
+    if (fds.size() != 1) return fail("gpuctld: MakePage: expected a file descriptor");
+    Result<ipc::StubMap> page = ipc::StubMap::take(fds[0].get());
+    if (!page) return page.error();
+    if (before != nullptr) carry_over(*before, *page->get());
+    Result<ipc::Reply> reply = daemon.call(call, timeout);
+    if (!reply) return reply.error();
+    if (reply->error != "io.gpuctl.NoPage" || tries == kMostPages) return Answered{std::move(*reply), std::move(*page)};
+  }
 }
 
 Result<Attachment> read_attachment(const ipc::Reply& reply, ipc::StubMap page, std::vector<ipc::UniqueFd> fds,

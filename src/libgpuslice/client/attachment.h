@@ -35,9 +35,6 @@ struct Introduction {
 /// The command line of this process, arguments separated by spaces, as much of it as the daemon shows.
 std::string own_command_line();
 
-/// Asks for the page to attach with.
-gpuctl::ipc::Call page_call();
-
 /// `resumed`: the program was a client before.
 gpuctl::ipc::Call attach_call(const Introduction& of, bool resumed);
 
@@ -51,12 +48,16 @@ struct Attachment {
   Targets targets;
 };
 
-/// Takes the page that came with the answer to page_call(). An error: likewise.
-gpuctl::Result<gpuctl::ipc::StubMap> read_page(const gpuctl::ipc::Reply& reply,
-                                               const std::vector<gpuctl::ipc::UniqueFd>& fds);
+/// What the daemon answers to a call that needs a page (MakePage).
+struct Answered {
+  gpuctl::ipc::Reply reply;
+  gpuctl::ipc::StubMap page;  ///< that the daemon has begun, if it does not refuse
+};
 
-/// Whether this process was too slow: the page is given up, and another one is to be asked for.
-bool was_too_late(const gpuctl::ipc::Reply& reply);
+/// Has a page made, takes it, and calls. Where this process was too slow, so that the page was given up, it tries
+/// again. `timeout`: of each call. An error: there is no answer, or no page came with it.
+gpuctl::Result<Answered> call_with_page(gpuctl::ipc::Connection& daemon, const gpuctl::ipc::Call& call,
+                                        std::chrono::milliseconds timeout, const gpuctl::ipc::Stub* before = nullptr);
 
 /// `page`: which the daemon has begun. `fds`: what came with the answer. Returns an error if the daemon refused, or if
 /// the answer is not as it should be.

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "ipc/testing/pass_along.h"
 
 namespace gpuslice {
 namespace {
@@ -56,17 +61,66 @@ TEST(Attachment, HasThePageAndTheDurations) {
   EXPECT_EQ(read->page->client_pid, 4711U);
 }
 
-TEST(Attachment, TakesAPageThatTheDaemonBeginsLater) {
-  gpuctl::Result<ipc::NewStub> made = ipc::NewStub::create();
-  ASSERT_TRUE(made);
-  gpuctl::Result<ipc::StubMap> taken = read_page({}, one(ipc::UniqueFd(dup(made->fd.get()))));
-  ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_TRUE(made->is_sealed());
-  EXPECT_NE(read_attachment(answer(), std::move(*taken), descriptors(), "").error().message.find("magic"),
-            std::string::npos);
-  EXPECT_EQ(read_page({}, {}).error().message, "gpuctld: MakePage: expected a file descriptor");
-  EXPECT_EQ(read_page({.error = "io.gpuctl.NoGpu"}, {}).error().message, "gpuctld: io.gpuctl.NoGpu");
-  EXPECT_TRUE(was_too_late({.error = "io.gpuctl.NoPage"}));
+/// A connection on which a daemon has answered already.
+class Answering {
+ public:
+  Answering() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    client = std::make_unique<ipc::Connection>(ipc::UniqueFd(ends[0]));
+    daemon_.reset(ends[1]);
+  }
+  /// `fd`: goes with it.
+  void says(const ipc::Reply& reply, int fd = -1) {
+    const std::string bytes = ipc::encode(reply);
+    const ssize_t sent =
+        fd < 0 ? send(daemon_.get(), bytes.data(), bytes.size(), 0) : ipc::pass_along(daemon_.get(), bytes, fd);
+    EXPECT_EQ(sent, std::ssize(bytes));
+  }
+  gpuctl::Result<Answered> call() {
+    return call_with_page(*client, {.method = "io.gpuctl.Attach", .parameters = {}}, std::chrono::seconds(1));
+  }
+  std::string why() {
+    const gpuctl::Result<Answered> answered = call();
+    return answered ? "" : answered.error().message;
+  }
+
+  std::unique_ptr<ipc::Connection> client;
+
+ private:
+  ipc::UniqueFd daemon_;
+};
+
+TEST(Attachment, HasAnotherPageMadeIfItWasTooLateWithTheFirst) {
+  const ipc::NewStub late = std::move(ipc::NewStub::create().value()), page = std::move(ipc::NewStub::create().value());
+  Answering daemon;
+  daemon.says({}, late.fd.get());
+  daemon.says({.error = "io.gpuctl.NoPage"});
+  daemon.says({}, page.fd.get());
+  daemon.says(answer());
+  gpuctl::Result<Answered> answered = daemon.call();
+  ASSERT_TRUE(answered) << answered.error().message;
+  EXPECT_TRUE(late.is_sealed());
+  EXPECT_TRUE(page.is_sealed());
+  ipc::store(page.map->grant[0].polled.capsm, 7u);
+  EXPECT_EQ(ipc::load(answered->page->grant[0].polled.capsm), 7u);
+  EXPECT_NE(
+      read_attachment(answered->reply, std::move(answered->page), descriptors(), "").error().message.find("magic"),
+      std::string::npos)
+      << "the daemon begins it";
+}
+
+TEST(Attachment, SaysWhyThereIsNoPage) {
+  const auto why_after = [](const ipc::Reply& reply, int fd) {
+    Answering daemon;
+    daemon.says(reply, fd);
+    return daemon.why();
+  };
+  EXPECT_EQ(why_after({}, -1), "gpuctld: MakePage: expected a file descriptor");
+  EXPECT_EQ(why_after({}, STDIN_FILENO), "stub page: wrong size of the file");
+  Answering refuses;
+  refuses.says({.error = "io.gpuctl.NoGpu"});
+  EXPECT_EQ(refuses.call()->reply.error, "io.gpuctl.NoGpu");
 }
 
 TEST(Attachment, SaysWhatIsWrongWithAnAnswer) {

@@ -33,19 +33,8 @@ namespace ipc = gpuctl::ipc;
 
 namespace {
 
-/// A program whose memory is on the host says so to the next daemon before that says what is wanted.
-void carry_over(const ipc::Stub& before, ipc::Stub& page) {
-  const std::uint32_t word = ipc::load(before.swap);
-  if (!ipc::swap_of(word).on_host()) return;
-  ipc::store(page.swap, word);
-  for (std::size_t device = 0; device < ipc::kMaxDevices; ++device)
-    ipc::store(page.usage[device].memory, ipc::load(before.usage[device].memory));
-}
-
 /// The first attachment holds up the program's start, so it waits less long than a request of an administrator.
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
-/// Of one try to attach. A process that gets no CPU takes each of them too late.
-constexpr int kMostPages = 20;
 constexpr std::chrono::microseconds kShortPause{100};
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
 
@@ -71,34 +60,19 @@ Client::Client() {
   if (wanted_) introduction_.command = own_command_line();
 }
 
-/// Makes a page and attaches with it. An error: there is no answer.
-Result<Client::Answered> Client::ask_to_attach(ipc::Connection& daemon, bool resumed) const {
-  const ipc::Call call = attach_call(introduction_, resumed);
-  for (int tries = 1;; ++tries) {
-    Result<ipc::Reply> made = daemon.call(page_call(), kAttachTimeout);
-    if (!made) return made.error();
-    if (!made->error.empty()) return Answered{std::move(*made), {}};
-    Result<ipc::StubMap> page = read_page(*made, daemon.take_fds());
-    if (!page) return page.error();
-    if (const ipc::Stub* before = stub()) carry_over(*before, *page->get());
-    Result<ipc::Reply> reply = daemon.call(call, kAttachTimeout);
-    if (!reply) return reply.error();
-    if (!was_too_late(*reply) || tries == kMostPages) return Answered{std::move(*reply), std::move(*page)};
-  }
-}
-
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (stay_ != Stay::kHere) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   const auto began = std::chrono::steady_clock::now();
   std::optional<ipc::Connection> opened = take_asked_locked();
-  Result<Answered> answered = opened ? ask_to_attach(*opened, resumed) : fail("not asked");
+  const ipc::Call call = attach_call(introduction_, resumed);
+  Result<Answered> answered = opened ? call_with_page(*opened, call, kAttachTimeout, stub()) : fail("not asked");
   // Not asked, or that daemon has ended since.
   if (!answered && std::chrono::steady_clock::now() - began < kAttachTimeout) {
     Result<ipc::Connection> anew = ipc::Connection::open(socket_, kAttachTimeout);
     if (!anew) return anew.error();
     opened = std::move(*anew);
-    answered = ask_to_attach(*opened, resumed);
+    answered = call_with_page(*opened, call, kAttachTimeout, stub());
   }
   if (!answered) return answered.error();
   const ipc::Reply* const reply = &answered->reply;

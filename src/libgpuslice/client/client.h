@@ -145,12 +145,6 @@ class Client {
     int pid;  ///< of the process that asked
   };
   std::optional<gpuctl::ipc::Connection> take_asked_locked();
-  /// Of the daemon to who wants to attach.
-  struct Answered {
-    gpuctl::ipc::Reply reply;
-    gpuctl::ipc::StubMap page;
-  };
-  gpuctl::Result<Answered> ask_to_attach(gpuctl::ipc::Connection& daemon, bool resumed) const;
   /// `refused`: set to whether a daemon answered, one that has GPUs. Without a connection the answer was no.
   gpuctl::Result<void> connect_locked(bool resumed, bool* refused = nullptr);
   void take_locked(Attachment attachment, gpuctl::ipc::Connection connection);

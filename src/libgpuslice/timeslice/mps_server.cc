@@ -15,6 +15,7 @@
 #include "libgpuslice/base/debug.h"
 #include "libgpuslice/base/environment.h"
 #include "libgpuslice/base/own_threads.h"
+#include "libgpuslice/client/attachment.h"
 #include "libgpuslice/timeslice/channels.h"
 
 namespace gpuslice {
@@ -48,24 +49,24 @@ void set_turns(ipc::Stub& page, int device) {
 void follow(const std::string& socket) {
   gpuctl::Result<ipc::Connection> daemon = ipc::Connection::open(socket, kDaemonInterval);
   if (!daemon) return;
-  const gpuctl::Result<ipc::Reply> reply = daemon->call(
-      {.method = "io.gpuctl.ServeMps", .parameters = {{"stub_version", ipc::stub_version()}}}, kDaemonInterval);
-  const std::vector<ipc::UniqueFd> fds = daemon->take_fds();
-  if (!reply || !reply->error.empty() || fds.size() != 1)
-    return debug("gpuctld has no turns for this MPS server: %s", reply ? reply->error.c_str() : "no answer");
-  gpuctl::Result<ipc::StubMap> page = ipc::StubMap::map(fds.front().get());
-  if (!page) return;
+  const ipc::Call call{.method = "io.gpuctl.ServeMps", .parameters = {{"stub_version", ipc::stub_version()}}};
+  const gpuctl::Result<Answered> answered = call_with_page(*daemon, call, kDaemonInterval);
+  if (!answered || !answered->reply.error.empty())
+    return debug("gpuctld has no turns for this MPS server: %s",
+                 answered ? answered->reply.error.c_str() : answered.error().message.c_str());
+  const ipc::StubMap& page = answered->page;
+  if (!page.check()) return;
   debug("gpuctld says the turns of this MPS server");
-  const int devices = static_cast<int>(std::min((*page)->devices, ipc::kMaxDevices));
+  const int devices = static_cast<int>(std::min(page->devices, ipc::kMaxDevices));
   pollfd ended{daemon->fd(), POLLRDHUP, 0};
   std::uint32_t seen[ipc::kMaxDevices] = {}, groups = 0;
   do {
     const std::uint32_t made = ChannelGroups::get().made();
     for (int device = 0; device < devices; ++device) {
-      const std::uint32_t us = ipc::load((*page)->grant[device].time_slice_us);
+      const std::uint32_t us = ipc::load(page->grant[device].time_slice_us);
       if (us == seen[device] && (us == 0 || made == groups)) continue;
       seen[device] = us;
-      set_turns(*page->get(), device);
+      set_turns(*page.get(), device);
     }
     groups = made;
   } while (poll(&ended, 1, static_cast<int>(kPageInterval.count())) == 0 || ended.revents == 0);
