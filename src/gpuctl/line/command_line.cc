@@ -26,7 +26,7 @@ constexpr const char* kFooter =
     "  gpuctl create-slice ls --reserve 8       8 SMs of every GPU whenever ls wants them\n"
     "  gpuctl create-slice batch --max 100\n"
     "  gpuctl run --slice ls ./server           any CUDA program, unmodified\n"
-    "  gpuctl set batch max=40                  takes effect in the middle of a running kernel\n"
+    "  gpuctl set batch max=40                  holds from the next launch on\n"
     "  gpuctl top\n"
     "\n"
     "'gpuctl VERB --help' tells more about a verb; gpuctl(1) is the manual.";
