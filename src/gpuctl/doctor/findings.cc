@@ -118,7 +118,7 @@ void judge_mps(const MachineSeen& seen, std::vector<Finding>& findings) {
     findings.push_back({good, "MPS", "gpuctld starts MPS for the first program of a slice", ""});
   else
     findings.push_back({warning, "MPS",
-                        "MPS does not run: programs take turns, and reserves mean nothing" + why_no_mps(seen),
+                        "MPS does not run: programs take turns, and a reserve keeps no SMs" + why_no_mps(seen),
                         "mps = \"manage\" in gpuctl.toml, or nvidia-cuda-mps-control -d"});
 }
 

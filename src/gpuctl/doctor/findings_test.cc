@@ -71,7 +71,7 @@ TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
          s.mps_control = false;
          s.status->notes = {"MPS is not active: programs take turns; there is no nvidia-cuda-mps-control"};
        },
-       warning, "mean nothing; there is no nvidia-cuda-mps-control"},
+       warning, "keeps no SMs; there is no nvidia-cuda-mps-control"},
       {"another library", [](MachineSeen& s) { s.library_says = "version `GLIBC_2.99' not found"; }, error,
        "GLIBC_2.99"},
       {"no library", [](MachineSeen& s) { s.library.clear(), s.no_library = "cannot read /x"; }, error,
