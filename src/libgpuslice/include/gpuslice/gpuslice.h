@@ -4,8 +4,7 @@
  * A program that links it (-lgpuslice, before -lcuda) may join a slice itself, look at its grant and give hints.
  *
  * All functions may be called from any thread, before or after cuInit. They return 0 or a negative gpuslice_error;
- * they never exit, print or throw. Strings passed in are copied. Amounts of SMs are CapSM: one unit is as many thread
- * blocks of a kernel as one SM can hold. */
+ * they never exit, print or throw. Strings passed in are copied. Amounts are whole SMs. */
 #ifndef GPUSLICE_GPUSLICE_H
 #define GPUSLICE_GPUSLICE_H
 
@@ -38,9 +37,9 @@ typedef enum gpuslice_error {
 
 /* What this program may use on one device, and what it uses. */
 typedef struct gpuslice_grant {
-  uint32_t capsm;         /* CapSM granted now; 0 = everything is evicted */
-  uint32_t demand;        /* CapSM that its outstanding launches could fill */
-  uint32_t holding;       /* CapSM its workers hold, as last known */
+  uint32_t capsm;         /* SMs granted now; 0 = everything is evicted */
+  uint32_t demand;        /* SMs that its outstanding launches could fill */
+  uint32_t holding;       /* SMs that its workers hold, as last known */
   int32_t priority;       /* of the slice */
   uint64_t evictions;     /* shrinks that hit a running kernel so far */
   uint64_t evict_ns_last; /* of the last of them: nanoseconds from the decision until the SMs were free */
@@ -69,7 +68,7 @@ int gpuslice_stream_latency_critical(void* stream, int on);
 /* Requests that the program names. gpuctl measures how long a program's work on the GPU takes by itself: in bursts,
  * from the first launch with nothing outstanding to the return of the wait that sees all done. Who answers several
  * requests at once, or whose requests are more than a burst, says where a request begins and ends. From the first one
- * that ends, these count and bursts do not (gpuctl-show(1), docs/latency.md).
+ * that ends, these count and bursts do not (gpuctl(1), docs/latency.md).
  *
  * gpuslice_request_begin() returns what gpuslice_request_end() takes, never 0. Requests may overlap and nest, and may
  * end in another thread. One that never ends counts nothing and holds nothing. Each is to end once. A request counts on
