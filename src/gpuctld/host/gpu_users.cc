@@ -130,7 +130,8 @@ std::string gpu_users_answer(const std::string& device, std::size_t most_descrip
   json::array programs;
   std::map<std::uint32_t, std::size_t> of_user;
   for (const GpuUser& user : users) {
-    if (!user.driver && having.contains(parent_of(user.pid))) continue;
+    const bool child = having.contains(parent_of(user.pid));
+    if (child && !user.driver) continue;
     if (programs.size() == kMostGpuUsers) break;
     if (++of_user[user.uid] > kMostGpuUsersOfUser) continue;
     programs.push_back(json::object{{"pid", user.pid},
@@ -138,7 +139,8 @@ std::string gpu_users_answer(const std::string& device, std::size_t most_descrip
                                     {"uid", user.uid},
                                     {"name", ipc::to_utf8(one_line(name_of(user.pid)))},
                                     {"cgroup", ipc::to_utf8(one_line(cgroup_of(user.pid).substr(0, kMostCgroup)))},
-                                    {"driver", user.driver}});
+                                    {"driver", user.driver},
+                                    {"child", child}});
   }
   return ipc::to_text(json::object{{"programs", std::move(programs)}});
 }
@@ -156,7 +158,8 @@ Result<std::vector<GpuUser>> read_gpu_users(const std::string& answer) {
          .uid = static_cast<std::uint32_t>(program.integer("uid", 0, std::numeric_limits<std::uint32_t>::max())),
          .name = program.text("name"),
          .cgroup = program.text("cgroup"),
-         .driver = program.boolean("driver")});
+         .driver = program.boolean("driver"),
+         .child = program.boolean("child")});
   if (!fields.ok()) return fields.error();
   return users;
 }

@@ -26,6 +26,7 @@ struct GpuUser {
   std::string name;         ///< of its program, at most 15 characters
   std::string cgroup;       ///< path; "": not known
   bool driver = false;      ///< it has CUDA's driver, so it did not only inherit the device from who has
+  bool child = false;       ///< of one that is told of, as those that load data for it
 };
 
 inline bool same_process(const GpuUser& a, const GpuUser& b) {

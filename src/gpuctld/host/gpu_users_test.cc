@@ -122,8 +122,10 @@ TEST(GpuUsers, WhoHasTheDriverIsToldOfWhateverItsParentHas) {
     const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
     ASSERT_TRUE(seen) << seen.error().message;
     EXPECT_EQ(seen->size(), 2u);
-    EXPECT_TRUE(std::ranges::any_of(*seen, [](const GpuUser& one) { return one.driver && one.name == "train"; }))
-        << parent_has;
+    const auto of_child = std::ranges::find(*seen, "train", &GpuUser::name);
+    ASSERT_NE(of_child, seen->end()) << parent_has;
+    EXPECT_TRUE(of_child->driver && of_child->child);
+    EXPECT_FALSE(seen->at(of_child == seen->begin() ? 1 : 0).child);
   }
 }
 

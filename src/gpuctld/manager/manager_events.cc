@@ -228,6 +228,7 @@ bool Manager::tell_unmanaged(const std::vector<GpuUser>& users) {
     program.mandatory = mandatory_for(user);
     if (program.told_ns == 0) {
       program.told_ns = now;
+      if (user.child) continue;  // its parent is told of
       ipc::Event event = event_of_user("unmanaged", user, "it has not gpuctl's library, so " + fate_of(program));
       const std::string line = who(event) + " of " + user_words(user.uid) + " uses a GPU, " + event.text;
       happened(std::move(event), line);
