@@ -9,6 +9,7 @@
 #include "base/one_line.h"
 #include "base/read_write.h"
 #include "ipc/fields.h"
+#include "ipc/swap.h"
 
 namespace gpuslice {
 
