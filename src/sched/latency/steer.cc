@@ -212,11 +212,17 @@ bool Steer::begin_dial(std::size_t dial, const LatencyStep& step) {
   seen_ = {{rungs_[dial], p99()}};
   looks_ = 0;
   known_[dial].too_little = rungs_[dial];
-  // From far off the first step is longer.
-  const double off = std::log2(static_cast<double>(p99().count()) / static_cast<double>(at_most().count()));
-  stride_ = std::clamp(static_cast<int>(off), 1, std::max(1, step.last[dial] / 3));
+  stride_ = first_stride(dial, step.last[dial]);
   set(dial, std::min(rungs_[dial] + stride_, step.last[dial]), step);
   return true;
+}
+
+/// Shorter turns are not worse for the slice and cost others little. So others give all, and have back what they may.
+/// SMs cost more: only from far off the first step is a longer one.
+int Steer::first_stride(std::size_t dial, int last) const {
+  if (dial == static_cast<std::size_t>(Dial::turns)) return last;
+  const double off = std::log2(static_cast<double>(p99().count()) / static_cast<double>(at_most().count()));
+  return std::clamp(static_cast<int>(off), 1, std::max(1, last / 3));
 }
 
 void Steer::seek(const LatencyStep& step) {

@@ -1,10 +1,10 @@
 // Keeps the 99th percentile of a slice's bursts on one GPU at its target, by dials that make other programs yield.
 //
-// - *Seek*: a target that is missed has one dial turned at a time, in steps that double, until it is met. More is not
-//   always better, so at the end of the dial rungs on both sides of the best one are looked at. A dial that did not
-//   help then goes back to where it was; one that helped to where it helps about as much with the least. Then the next
-//   one is turned. If the last one is through the target cannot be met, and the dials stay where the percentile was
-//   about least.
+// - *Seek*: a target that is missed has one dial turned at a time, turns to the shortest at once and SMs in steps that
+//   double, until it is met. More is not always better, so at the end of the dial rungs on both sides of the best one
+//   are looked at. A dial that did not help then goes back to where it was; one that helped to where it helps about as
+//   much with the least. Then the next one is turned. If the last one is through the target cannot be met, and the
+//   dials stay where the percentile was about least.
 // - *Try*: a target that is met has the dial that was turned last tried with less, halfway between where it is and
 //   where it was seen to be too little. A try that misses is undone. Between tries that fail at neighbouring rungs
 //   there is three times as long each time.
@@ -152,6 +152,7 @@ class Steer {
   void seek(const LatencyStep& step);
   std::optional<int> next_rung(int last);
   bool begin_dial(std::size_t dial, const LatencyStep& step);
+  int first_stride(std::size_t dial, int last) const;
   void end_dial(const LatencyStep& step);
   void cannot(Nanoseconds best, const LatencyStep& step);
   bool begin_try(const LatencyStep& step);

@@ -51,6 +51,7 @@ TEST(Steer, MeetsTheTargetWithinFiveSeconds) {
       Steer steer = at_most(c.target_ms);
       Beside run{.last = c.last};
       run.go(steer, 5, c.takes, random, ms(c.target_ms));
+      if (c.last[static_cast<std::size_t>(Dial::kept)] == 0) EXPECT_LE(run.longer_part(), 0.15) << "turns";
       run.clear();
       run.go(steer, 55, c.takes, random, ms(c.target_ms));
       say(c.name, run, steer);
