@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kAcceptAgain{100};
 /// Connections taken, or looked at, in one turn of the loop. To take one, or to close one, costs up to 0.2 ms.
 constexpr int kTakenAtOnce = 16;
 /// So many wait in the socket's queue, where root's may be the last; further ones wait within connect(2).
-constexpr int kQueue = 64;
+constexpr int kQueue = 16;
 /// So long nobody is looked at who is in debt, if there is nobody else.
 constexpr std::chrono::milliseconds kRest{5};
 /// How late a peer that keeps the daemon waiting is found out; and in how many parts all are looked at meanwhile, since
