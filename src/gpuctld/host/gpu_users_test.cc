@@ -189,7 +189,8 @@ TEST(GpuUsers, WhoHasManyDescriptorsOpenHidesHimselfAlone) {
 
 TEST(GpuUsers, AnAnswerThatCannotBeReadIsAnError) {
   for (const char* bad :
-       {"", "[]", "{}", R"({"programs":[{"pid":0,"start":1,"uid":0,"name":"","cgroup":"","driver":true}]})",
+       {"", "[]", "{}",
+        R"({"programs":[{"pid":0,"start":1,"uid":0,"name":"","cgroup":"","driver":true,"child":false}]})",
         R"({"programs":[{"pid":1}]})", R"({"programs":[{"pid":1,"start":1,)"})
     EXPECT_FALSE(read_gpu_users(bad)) << bad;
 }
@@ -253,7 +254,7 @@ struct SeldomLooked : Looked {
 
 std::string of(std::int32_t pid, int start) {
   return R"({"programs":[{"pid":)" + std::to_string(pid) + R"(,"start":)" + std::to_string(start) +
-         R"(,"uid":7,"name":"train","cgroup":"/x","driver":true}]})";
+         R"(,"uid":7,"name":"train","cgroup":"/x","driver":true,"child":false}]})";
 }
 
 TEST_F(Looked, OnlyWhomTwoLooksInARowHaveSeenIsTold) {

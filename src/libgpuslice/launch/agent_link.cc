@@ -64,11 +64,12 @@ bool AgentLink::wait_until_agent_is(AgentIs what, std::chrono::steady_clock::tim
 
 bool AgentLink::wait_patiently_until_agent_is(AgentIs what, std::chrono::nanoseconds patience) const {
   using Clock = std::chrono::steady_clock;
-  for (auto until = Clock::now() + patience; !wait_until_agent_is(what, Clock::now());) {
-    if (LookGate::get().is_closed()) until = Clock::now() + patience;
-    if (Clock::now() > until) return false;
-  }
-  return true;
+  do {
+    while (LookGate::get().is_closed() && !wait_until_agent_is(what, Clock::now()))  // for as long as it is frozen
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (wait_until_agent_is(what, Clock::now() + patience)) return true;
+  } while (LookGate::get().is_closed());
+  return false;
 }
 
 bool AgentLink::stuck_since_last_look(bool outstanding) {
