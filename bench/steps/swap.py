@@ -14,6 +14,7 @@ import time
 from .controller import ALLOCATIONS, PRODUCTS, clients_of, of_times, said, slices
 
 HOLDER = pathlib.Path(__file__).parent / "holder.py"
+MANAGED = pathlib.Path(__file__).parent / "managed.py"
 HELD_GIB = (1, 16)
 ROUNDS = 3
 PATIENCE_S = 60
@@ -32,6 +33,10 @@ def step_swap(lab):
         for how in ("SIGTERM", "SIGINT", "SIGKILL", "gpuctl kill"):
             with slices(lab, {"s": ()}):
                 yield ended(lab, how)
+        with slices(lab, {"s": ()}):
+            yield ended_by_itself(lab)
+        with slices(lab, {"s": ()}):
+            yield with_a_managed_variable(lab)
 
 
 def there_and_back(lab, gib):
@@ -92,6 +97,37 @@ def ended(lab, how):
         "it ends",
         f"status {status} after {took:.0f} ms; {holder.out().strip() or 'no word'}",
     )
+
+
+def ended_by_itself(lab):
+    """Python calls the driver before any exit handler runs, and that call waits for the thaw."""
+    holder, _ = start_holder(lab, "s", HELD_GIB[0], 0)
+    swap_out(lab, holder)
+    began = time.monotonic_ns()
+    holder.process.stdin.close()
+    time.sleep(1)
+    lab.gpuctl("thaw", "s")
+    try:
+        status = holder.process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return "exit while swapped", "it ends", f"not within {PATIENCE_S} s"
+    took = (time.monotonic_ns() - began) / 1e6
+    return "exit while swapped", "it ends", f"status {status} after {took:.0f} ms; {holder.out().strip()}"
+
+
+def with_a_managed_variable(lab):
+    """The driver would give it up."""
+    steps = lab.scratch / f"steps-{lab.started}"
+    program = lab.start("s", sys.executable, MANAGED, 60, steps)
+    program.wait_ready()
+    lab.gpuctl("freeze", "s", "--swap")
+    time.sleep(3)
+    [client] = clients_of(lab, "s")
+    before, began = steps_of(steps), time.monotonic_ns()
+    lab.gpuctl("thaw", "s")
+    took = until_next_step(lab, steps, before, began)
+    said = f"{client.get('swap_now')}; a step {took:.0f} ms after thaw; {end_holder(lab, program)}"
+    return "freeze --swap of a program with a __managed__ variable", "stays", said
 
 
 def step_kept(lab):

@@ -31,9 +31,14 @@ class Latency : public testing::Test {
     page.bursts[latency_bucket(static_cast<std::uint64_t>(ms * 1e6))] += 10;
     ++page.counted;
     ls.stub->usage[0].launches += 10;
-    if (batch_works) batch.stub->usage[0].launches += 100;
+    if (batch_works) batch.stub->usage[0].launches += launches_in(ipc::load(batch.stub->grant[0].time_slice_us));
     ipc::latency_at(*batch.stub.get(), 0).open = batch_works;
     scheduler.update(now_ns_);
+  }
+
+  /// Of batch in a tenth of a second, by the length of its turns.
+  static std::uint64_t launches_in(std::uint32_t turn_us) {
+    return turn_us == ipc::kDriversTimeSlice ? 100 : 50 + 50 * std::min(turn_us, 2000u) / 2000;
   }
 
   static std::string words(const Scheduler& scheduler) { return *scheduler.latency_now("ls"); }

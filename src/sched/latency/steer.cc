@@ -29,10 +29,17 @@ constexpr double kHelps = 0.85;
 /// Rungs at which the percentile is that close to the least are as good.
 constexpr double kAboutAsGood = 1.1;
 constexpr Nanoseconds kLongestSettling = std::chrono::seconds{1};
+/// Others gain by longer turns if they do so much more. With less it is not worth that bursts may be late.
+constexpr double kGains = 1.02;
 /// So long the others' rate is measured at least.
 constexpr Nanoseconds kTellsRate = std::chrono::seconds{2};
 /// Who has had no work for so long shows nothing while others are paused.
 constexpr Nanoseconds kIsAtWork = std::chrono::seconds{1};
+
+/// Whether less of the dial is good for others only if they do more. Who has fewer SMs may do as much and later.
+bool goes_by_gain(std::size_t dial) {
+  return dial == static_cast<std::size_t>(Dial::turns);
+}
 
 int step_of(std::uint32_t device) {
   return static_cast<int>(std::clamp<std::uint32_t>(device / 16, 1, 8));
@@ -220,7 +227,7 @@ bool Steer::begin_dial(std::size_t dial, const LatencyStep& step) {
 /// Shorter turns are not worse for the slice and cost others little. So others give all, and have back what they may.
 /// SMs cost more: only from far off the first step is a longer one.
 int Steer::first_stride(std::size_t dial, int last) const {
-  if (dial == static_cast<std::size_t>(Dial::turns)) return last;
+  if (goes_by_gain(dial)) return last;
   const double off = std::log2(static_cast<double>(p99().count()) / static_cast<double>(at_most().count()));
   return std::clamp(static_cast<int>(off), 1, std::max(1, last / 3));
 }
@@ -293,8 +300,10 @@ bool Steer::begin_try(const LatencyStep& step) {
     if (rungs_[dial] == 0) continue;
     if (known.too_little >= rungs_[dial]) known.too_little = -1;  // it was, for other bursts
     const bool next_to_it = known.too_little == rungs_[dial] - 1;
-    if (next_to_it && step.now < known.again) continue;
+    if ((next_to_it && step.now < known.again) || step.now < known.vain) continue;
+    if (goes_by_gain(dial) && now_.time < kTellsRate) return false;
     before_try_ = rungs_;
+    before_ = now_;
     dial_ = dial;
     phase_ = Phase::tries;
     set(dial, next_to_it ? known.too_little : (known.too_little + rungs_[dial]) / 2, step);
@@ -309,18 +318,37 @@ void Steer::judge_try(const LatencyStep& step) {
     found = longer_than(recent_.bursts(), at_most()) <= 0.01 * static_cast<double>(recent_.count()) ? Verdict::met
                                                                                                     : Verdict::missed;
   if (found == Verdict::unknown) return;
-  phase_ = Phase::holds;
   Known& known = known_[dial_];
   if (found == Verdict::met) {
+    if (goes_by_gain(dial_) && now_.time < kTellsRate) return;
+    if (goes_by_gain(dial_) && !others_gain()) {
+      known.vain = step.now + known.wait;
+      return undo_try(step);
+    }
+    phase_ = Phase::holds;
     known.too_little = std::min(known.too_little, rungs_[dial_] - 1);
     return;
   }
   known.too_little = rungs_[dial_];
-  if (known.too_little == before_try_[dial_] - 1) {
-    known.again = step.now + known.wait;
-    known.wait = std::min(3 * known.wait, kLongestWait);
+  if (known.too_little != before_try_[dial_] - 1) {
+    phase_ = Phase::holds;
+    return go(before_try_, step);
   }
+  known.again = step.now + known.wait;
+  undo_try(step);
+}
+
+/// For long.
+void Steer::undo_try(const LatencyStep& step) {
+  phase_ = Phase::holds;
+  Nanoseconds& wait = known_[dial_].wait;
+  wait = std::min(3 * wait, kLongestWait);
   go(before_try_, step);
+}
+
+/// True as well where that was not measured.
+bool Steer::others_gain() const {
+  return before_.launches == 0 || now_.per_s() >= kGains * before_.per_s();
 }
 
 }  // namespace gpuctl::sched

@@ -6,8 +6,8 @@
 //   much with the least. Then the next one is turned. If the last one is through the target cannot be met, and the
 //   dials stay where the percentile was about least.
 // - *Try*: a target that is met has the dial that was turned last tried with less, halfway between where it is and
-//   where it was seen to be too little. A try that misses is undone. Between tries that fail at neighbouring rungs
-//   there is three times as long each time.
+//   where it was seen to be too little. A try that misses is undone, and so is one of turns by which others do no more.
+//   Between tries that fail so, at neighbouring rungs or in vain, there is three times as long each time.
 // - *Pause*: a multiple of what the slice takes alone needs to know that. Where there are no quiet times others are
 //   paused for it (pauses.h).
 // - Whatever is decided, it is by enough bursts (evidence.h), and of those that began after the dials were turned and
@@ -139,7 +139,8 @@ class Steer {
   struct Known {
     int too_little = -1;                     ///< a rung at which the target was missed; -1: none is known
     bool helps_not = false;                  ///< turning it changed nothing
-    Nanoseconds wait = kFirstWait, again{};  ///< until the next try with less
+    Nanoseconds wait = kFirstWait, again{};  ///< until the next try with one rung less
+    Nanoseconds vain{};                      ///< no try before, as others gained nothing by the last one
   };
 
   bool step_pauses(const LatencyStep& step);
@@ -157,6 +158,8 @@ class Steer {
   void cannot(Nanoseconds best, const LatencyStep& step);
   bool begin_try(const LatencyStep& step);
   void judge_try(const LatencyStep& step);
+  void undo_try(const LatencyStep& step);
+  bool others_gain() const;
   Verdict verdict() const;
 
   LatencyTarget target_;
@@ -179,7 +182,7 @@ class Steer {
   std::uint64_t others_ = 0;
   std::optional<Nanoseconds> forgot_;
   Evidence recent_{500}, long_{2000};
-  Rate off_, now_;  ///< of the others: with all dials off, and as they are
+  Rate off_, now_, before_;  ///< of the others: with all dials off, as they are, and as they were before the try
 };
 
 /// What there is to say of a slice's target.

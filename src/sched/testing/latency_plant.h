@@ -76,6 +76,7 @@ struct Beside {
   double paused_s = 0, paused_since_s = -1;
   std::uint64_t others = 1;
   double launches_per_s = 1000;
+  double costs_turn = 0.03;              ///< of others' launches, each rung
   std::uint64_t bursts = 0, longer = 0;  ///< since clear()
   int changes = 0;
   double began_s = 1000;
@@ -93,6 +94,9 @@ struct Beside {
     while (set.size() > 1 && (set[1].first + delay_s <= at_s || comes_back())) set.pop_front();
     return set.empty() || set.front().first + delay_s > at_s ? Rungs{} : set.front().second;
   }
+
+  /// What others do while the dials are so.
+  double others_do(const Rungs& rungs) const { return launches_per_s * (1 - costs_turn * rung(rungs, Dial::turns)); }
 
   bool still() const { return paused_since_s >= 0 && now_s >= paused_since_s + becomes_still_s; }
 
@@ -118,7 +122,7 @@ struct Beside {
                       .can_pause = can_pause,
                       .still = still(),
                       .others = others,
-                      .launches = launches_per_s * step_s});
+                      .launches = others_do(effective(now_s)) * step_s});
       paused_since_s = !steer.pauses() ? -1 : paused_since_s < 0 ? now_s : paused_since_s;
       if (steer.pauses()) paused_s += step_s;
       if (set.empty() || set.back().second != steer.rungs()) {
