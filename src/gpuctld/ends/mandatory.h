@@ -12,7 +12,7 @@
 
 namespace gpuctl::daemon {
 
-/// How long after such a program was told of it is ended. It had been seen twice then, 5 seconds apart: what starts up
+/// How long after such a program was seen it is ended. It had been seen twice then, 5 seconds apart: what starts up
 /// and gets the library later, as by CUDA's injection, has it by now.
 inline constexpr std::chrono::nanoseconds kMandatoryPatience = std::chrono::seconds(10);
 /// How long it may take to end after SIGTERM; it may have something to save.
@@ -21,9 +21,10 @@ inline constexpr std::chrono::milliseconds kMandatoryTimeout{10'000};
 /// As it was seen so far.
 struct Unmanaged {
   GpuUser user;
-  std::uint64_t told_ns = 0;  ///< when it was told of; 0: it was not
-  std::string mandatory;      ///< what names it (sched::mandatory_for); "": nothing
-  bool ended = false;         ///< it was, or that was tried in vain
+  std::uint64_t since_ns = 0;  ///< when it was seen first; 0: just now
+  std::string mandatory;       ///< what names it (sched::mandatory_for); "": nothing
+  bool told = false;           ///< whoever listens was
+  bool ended = false;          ///< it was, or that was tried in vain
 };
 
 /// The program, with what is known of it from `before`. Its name, its control group and its user may be other ones at
@@ -45,7 +46,7 @@ enum class UnmanagedStep {
 /// Who did perhaps only inherit the device is left.
 inline UnmanagedStep next_step(const Unmanaged& program, std::uint64_t now_ns) {
   if (program.mandatory.empty() || !program.user.driver || program.ended) return UnmanagedStep::leave;
-  const bool due = now_ns >= program.told_ns + static_cast<std::uint64_t>(kMandatoryPatience.count());
+  const bool due = now_ns >= program.since_ns + static_cast<std::uint64_t>(kMandatoryPatience.count());
   return due ? UnmanagedStep::end : UnmanagedStep::wait;
 }
 

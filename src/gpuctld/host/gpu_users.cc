@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -123,24 +122,27 @@ std::string gpu_users_answer(const std::string& device, std::size_t most_descrip
   std::erase_if(users, [&](const GpuUser& user) {
     return !mapped.contains(user.pid) || mapped.at(user.pid).library || is_mps_server(user.pid);
   });
-  for (GpuUser& user : users) user.driver = mapped.at(user.pid).driver;
-  std::ranges::stable_sort(users, std::greater(), &GpuUser::driver);
-  std::set<std::int32_t> having;
+  std::set<std::int32_t> having, told;
   for (const GpuUser& user : users) having.insert(user.pid);
+  for (GpuUser& user : users) {
+    user.driver = mapped.at(user.pid).driver;
+    user.child = having.contains(parent_of(user.pid));
+  }
+  std::erase_if(users, [](const GpuUser& user) { return user.child && !user.driver; });
+  std::ranges::stable_sort(users, {}, [](const GpuUser& user) { return !user.driver ? 2 : user.child ? 1 : 0; });
   json::array programs;
-  std::map<std::uint32_t, std::size_t> of_user;
+  std::map<std::pair<std::uint32_t, bool>, std::size_t> of_user;  // children take no place of others
   for (const GpuUser& user : users) {
-    const bool child = having.contains(parent_of(user.pid));
-    if (child && !user.driver) continue;
     if (programs.size() == kMostGpuUsers) break;
-    if (++of_user[user.uid] > kMostGpuUsersOfUser) continue;
+    if (++of_user[{user.uid, user.child}] > kMostGpuUsersOfUser) continue;
+    told.insert(user.pid);
     programs.push_back(json::object{{"pid", user.pid},
                                     {"start", user.start},
                                     {"uid", user.uid},
                                     {"name", ipc::to_utf8(one_line(name_of(user.pid)))},
                                     {"cgroup", ipc::to_utf8(one_line(cgroup_of(user.pid).substr(0, kMostCgroup)))},
                                     {"driver", user.driver},
-                                    {"child", child}});
+                                    {"child", user.child && told.contains(parent_of(user.pid))}});
   }
   return ipc::to_text(json::object{{"programs", std::move(programs)}});
 }

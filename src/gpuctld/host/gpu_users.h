@@ -37,7 +37,7 @@ inline constexpr std::size_t kMostGpuUsers = 256, kMostGpuUsersOfUser = 32;  ///
 
 /// Looks at all processes, and returns those that have `device` open and not gpuctl's library, for read_gpu_users. A
 /// server of MPS is none of them, nor is the child of one of them that has not the driver: it may have only inherited
-/// the device. Those with the driver come first, whatever processes beside them do, then those that run for longest. Of
+/// the device. Those with the driver come first, their children after them, then those that run for longest. Of
 /// each user but root it looks at so many descriptors, in the order of the processes: each takes some 5 us.
 /// Who keeps it from reading what it has mapped is told of as one without the driver (mapped.h).
 std::string gpu_users_answer(const std::string& device = kCudaDevice, std::size_t most_descriptors_of_user = 1u << 17);

@@ -124,7 +124,8 @@ TEST(GpuUsers, WhoHasTheDriverIsToldOfWhateverItsParentHas) {
     EXPECT_EQ(seen->size(), 2u);
     const auto of_child = std::ranges::find(*seen, "train", &GpuUser::name);
     ASSERT_NE(of_child, seen->end()) << parent_has;
-    EXPECT_TRUE(of_child->driver && of_child->child);
+    EXPECT_TRUE(of_child->driver);
+    EXPECT_EQ(of_child->child, std::string(parent_has).starts_with("libcuda")) << "the parent is told of before it";
     EXPECT_FALSE(seen->at(of_child == seen->begin() ? 1 : 0).child);
   }
 }
@@ -139,6 +140,20 @@ TEST(GpuUsers, WhoHasTheDriverIsToldOfBesideManyThatHaveNot) {
   ASSERT_TRUE(seen) << seen.error().message;
   ASSERT_EQ(seen->size(), kMostGpuUsersOfUser);
   EXPECT_EQ(seen->front().pid, with.pid);
+}
+
+/// As of one that loads data by many.
+TEST(GpuUsers, ChildrenTakeNoPlaceOfOthers) {
+  const Scratch scratch;
+  const Child parent([&] {
+    use(scratch, "libcuda.so.580.1");
+    for (std::size_t i = 0; i < kMostGpuUsersOfUser + 4; ++i) new Child([] {});
+  });
+  const Child later([&] { use(scratch, "libcuda.so.580.2"); });
+  const auto seen = read_gpu_users(gpu_users_answer(scratch.device));
+  ASSERT_TRUE(seen) << seen.error().message;
+  EXPECT_EQ(seen->size(), kMostGpuUsersOfUser + 2);
+  EXPECT_TRUE(std::ranges::any_of(*seen, [&](const GpuUser& one) { return one.pid == later.pid && !one.child; }));
 }
 
 TEST(GpuUsers, AServerOfMpsIsNoneThoughItsFileWasReplaced) {

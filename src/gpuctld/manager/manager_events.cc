@@ -226,9 +226,9 @@ bool Manager::tell_unmanaged(const std::vector<GpuUser>& users) {
     if (!attached_.all_of(user.pid).empty()) continue;
     Unmanaged& program = unmanaged_.emplace_back(as_seen(before, user));
     program.mandatory = mandatory_for(user);
-    if (program.told_ns == 0) {
-      program.told_ns = now;
-      if (user.child) continue;  // its parent is told of
+    if (program.since_ns == 0) program.since_ns = now;
+    if (!program.told && !user.child) {
+      program.told = true;
       ipc::Event event = event_of_user("unmanaged", user, "it has not gpuctl's library, so " + fate_of(program));
       const std::string line = who(event) + " of " + user_words(user.uid) + " uses a GPU, " + event.text;
       happened(std::move(event), line);

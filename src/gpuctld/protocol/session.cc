@@ -172,10 +172,12 @@ void Session::serve_one() {
 }
 
 void Session::serve(const ipc::Call& call) {
+  const bool went_before = goes_before();
   Answer result = server_.handler_.call(*this, call);
   charge(result.cost, 0);
+  // What goes with another call has none to go with it: nobody is served for ever without a turn.
   const auto next = static_cast<std::uint64_t>(std::chrono::nanoseconds(result.next_within).count());
-  before_until_ns_ = next == 0 ? 0 : now_ns() + next;
+  before_until_ns_ = next == 0 || went_before ? 0 : now_ns() + next;
   if (state_.closed) return;
   if (result.later)
     unanswered_ = call;

@@ -384,7 +384,8 @@ TEST_F(SessionTest, WhoIsInDebtDoesNotWaitWithTheCallThatGoesWithTheLastOne) {
                        {[&](Session&, const ipc::Call&) {
                           Answer answer = success();
                           answer.cost = 10;
-                          if (++served == 1) answer.next_within = 1h;
+                          answer.next_within = 1h;
+                          ++served;
                           return answer;
                         },
                         [](Session&) {}, [](std::uint32_t) {}});

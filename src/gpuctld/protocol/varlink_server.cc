@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kRest{5};
 /// How late a peer that keeps the daemon waiting is found out; and in how many parts all are looked at meanwhile, since
 /// thousands may have to be closed.
 constexpr std::chrono::milliseconds kCheckPatience{5000};
-constexpr int kParts = 50;
+constexpr int kMostParts = 50;
 }  // namespace
 
 VarlinkServer::VarlinkServer(asio::io_context& context, int listener, UserBudgets& budgets, Handler handler)
@@ -196,13 +196,14 @@ void VarlinkServer::serve(bool rests) {
 }
 
 void VarlinkServer::watch_patience() {
-  patience_.expires_after(kCheckPatience / kParts);
+  patience_.expires_after(kCheckPatience / parts_);
   patience_.async_wait([this](error_code error) {
     if (error || stopped_) return;
     const std::uint64_t now = now_ns();
     if (unchecked_.empty()) {
       look_at_all();
-      part_ = unchecked_.size() / kParts + 1;
+      part_ = unchecked_.size() / kMostParts + 1;
+      parts_ = std::max(1, static_cast<int>((unchecked_.size() + part_ - 1) / part_));
       budgets_.forget_idle(now);
     }
     check_some(now, part_);

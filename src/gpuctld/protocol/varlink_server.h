@@ -78,6 +78,7 @@ class VarlinkServer {
   std::set<std::shared_ptr<Session>> sessions_;
   std::vector<std::weak_ptr<Session>> unchecked_;  ///< whose patience is still to be checked
   std::size_t part_ = 0;                           ///< so many of them at a time
+  int parts_ = 1;                                  ///< that all are
   Turns<std::shared_ptr<Session>> turns_;
   std::array<char, 16384> read_buffer_;  ///< of all sessions, because thousands may wait for bytes
   bool accepting_ = false, stopped_ = false;

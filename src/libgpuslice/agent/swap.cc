@@ -138,7 +138,10 @@ void Swap::run() {
   }
   debug("the memory of this program is %s", outcome.memory == MemoryIs::on_gpu ? "on the GPU" : "lost");
   // Where the driver has given the program up its calls may wait for ever.
-  if (outcome.memory == MemoryIs::on_gpu) LookGate::get().open(), away_.store(false);
+  if (outcome.memory == MemoryIs::on_gpu)
+    LookGate::get().open(), away_.store(false);
+  else
+    LookGate::get().close_for_good();
   say(outcome);
 }
 

@@ -38,11 +38,15 @@ class LookGate {
 
   void close() { closed_.store(true); }
   void open() { closed_.store(false); }
-  bool is_closed() const { return closed_.load(); }
+  /// The memory is lost: it opens no more.
+  void close_for_good() { for_good_.store(true); }
+  /// It is closed, and opens again.
+  bool will_open() const { return closed_.load() && !for_good_.load(); }
   /// No look is being made. While the gate is closed it stays so.
   bool empty() const { return inside_.load() == 0; }
   void forget_after_fork() {
     inside_.store(0);
+    for_good_.store(false);
     open();
   }
 
@@ -63,7 +67,7 @@ class LookGate {
   }
 
   std::atomic<int> inside_{0};
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> closed_{false}, for_good_{false};
 };
 
 inline constinit LookGate LookGate::instance_;

@@ -65,10 +65,10 @@ bool AgentLink::wait_until_agent_is(AgentIs what, std::chrono::steady_clock::tim
 bool AgentLink::wait_patiently_until_agent_is(AgentIs what, std::chrono::nanoseconds patience) const {
   using Clock = std::chrono::steady_clock;
   do {
-    while (LookGate::get().is_closed() && !wait_until_agent_is(what, Clock::now()))  // for as long as it is frozen
+    while (LookGate::get().will_open() && !wait_until_agent_is(what, Clock::now()))  // for as long as it is frozen
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (wait_until_agent_is(what, Clock::now() + patience)) return true;
-  } while (LookGate::get().is_closed());
+  } while (LookGate::get().will_open());
   return false;
 }
 

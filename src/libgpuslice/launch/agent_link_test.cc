@@ -114,7 +114,10 @@ TEST(AgentLink, PatienceBeginsWhenLooksGoOn) {
   });
   EXPECT_TRUE(link.wait_patiently_until_agent_is(AgentIs::kOver, kPatience));
   agent.join();
-  LookGate::get().open();
+  AgentLink of_the_lost;
+  LookGate::get().close_for_good();
+  EXPECT_FALSE(of_the_lost.wait_patiently_until_agent_is(AgentIs::kOver, kPatience));
+  LookGate::get().forget_after_fork();
 }
 
 TEST(AgentLink, TheEndLetsAHeldAgentGo) {

@@ -192,6 +192,10 @@ class Attacker:
     def attack_oneway(self):
         self.flood(message("ListSlices", "oneway") * 400, message("Monitor", "oneway", interval_ms=100) * 400)
 
+    def attack_pages_made(self):
+        """Each has a call that follows wait for no budget."""
+        self.flood(message("MakePage", "oneway") * 100)
+
     def attack_replies_unread(self):
         self.flood(message("ListSlices") * 400, message("GetSlice", path="/") * 400, message("ListKernels") * 400)
 
