@@ -55,7 +55,8 @@ struct Answered {
 };
 
 /// Has a page made, takes it, and calls. Where this process was too slow, so that the page was given up, it tries
-/// again. `timeout`: of each call. An error: there is no answer, or no page came with it.
+/// again. `timeout`: of each call. `before`: the page of this program so far, if it has one. An error: there is no
+/// answer, or no page came with it.
 gpuctl::Result<Answered> call_with_page(gpuctl::ipc::Connection& daemon, const gpuctl::ipc::Call& call,
                                         std::chrono::milliseconds timeout, const gpuctl::ipc::Stub* before = nullptr);
 

@@ -14,7 +14,6 @@
 #include "base/in_container.h"
 #include "ipc/codec.h"
 #include "ipc/fields.h"
-#include "ipc/swap.h"
 #include "libgpuslice/base/debug.h"
 #include "libgpuslice/base/environment.h"
 #include "libgpuslice/base/memory_reserve.h"

@@ -66,7 +66,7 @@ bool AgentLink::wait_patiently_until_agent_is(AgentIs what, std::chrono::nanosec
   using Clock = std::chrono::steady_clock;
   do {
     while (LookGate::get().will_open() && !wait_until_agent_is(what, Clock::now()))  // for as long as it is frozen
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(LookGate::kPause);
     if (wait_until_agent_is(what, Clock::now() + patience)) return true;
   } while (LookGate::get().will_open());
   return false;
