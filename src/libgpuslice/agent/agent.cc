@@ -27,7 +27,6 @@ using gpuctl::ptx::HostSlot;
 
 namespace {
 
-constexpr std::uint64_t kOpaqueEveryNs = 500'000;  // a query costs 1 us
 /// A query costs 1 us. The program's own calls see the error at once anyway.
 constexpr std::uint64_t kFaultEveryNs = 5'000'000;
 constexpr std::uint64_t kReportEveryNs = 1'000'000'000, kSlowNs = 1'000'000'000;
@@ -149,7 +148,7 @@ void Agent::look() {
   in_driver([&] {
     if (!evictions_.evicting()) returns_.count_workers(housekeeping_);
   });
-  in_driver([&] { look_at_opaque(); });
+  in_driver([&] { look_at_opaque(epoch_seen); });
   in_driver([&] { time_slice_.look(context_.view.device_index()); });
   in_driver([&] { look_for_fault(); });
   if (context_.agent.ended()) return;
@@ -212,16 +211,22 @@ bool Agent::all_left() {
 }
 
 /// Finds out how many SMs the kernels in original form on the GPU could fill.
-void Agent::look_at_opaque() {
-  const std::uint64_t now = monotonic_ns();
+void Agent::look_at_opaque(std::uint32_t epoch_seen) {
   OpaqueWork& work = context_.opaque_work;
-  if (!work.busy() || now - last_.opaque_ns < kOpaqueEveryNs) return;
-  last_.opaque_ns = now;
+  if (!work.busy()) return;
+  const bool others_wait = context_.view.jobs() == ipc::kReportEachJob;
+  const std::uint64_t now = monotonic_ns();
+  if (const std::uint64_t left = opaque_pace_.left_ns(now, epoch_seen); left > 0) {
+    if (others_wait) naps_.not_longer_than(left);
+    return;
+  }
   naps_.note_work(now);
   work.begin_look();
   Opaque::Look look;
   const std::uint32_t demand = context_.opaque.demand(&look);
   work.end_look(demand);
+  opaque_pace_.looked(now, {epoch_seen, demand, look.running, look.oldest.issued_ns}, others_wait);
+  if (others_wait && work.busy()) naps_.not_longer_than(opaque_pace_.left_ns(now, epoch_seen));
   for (const TimedLaunch& launch : look.timed) record(context_.view, launch);
   std::lock_guard lock(context_.book.mutex());
   if (work.note(demand, look)) context_.usage.publish();

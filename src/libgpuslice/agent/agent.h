@@ -13,6 +13,7 @@
 #include "libgpuslice/agent/eviction_watch.h"
 #include "libgpuslice/agent/launch_times.h"
 #include "libgpuslice/agent/naps.h"
+#include "libgpuslice/agent/opaque_pace.h"
 #include "libgpuslice/agent/return_watch.h"
 #include "libgpuslice/agent/stub_page.h"
 #include "libgpuslice/agent/time_slice_watch.h"
@@ -36,7 +37,7 @@ class Agent {
   bool serve();
   void look();
   void adopt_stub_page();
-  void look_at_opaque();
+  void look_at_opaque(std::uint32_t epoch_seen);
   void look_for_fault();
   void keep_slots();
   void report_slow();
@@ -52,12 +53,13 @@ class Agent {
   EvictionWatch evictions_{context_, page_, times_};
   TopUps top_ups_{context_, returns_};
   TimeSliceWatch time_slice_{page_};
+  OpaquePace opaque_pace_;
   Naps naps_{context_, page_};
   CUstream housekeeping_ = nullptr;  ///< for zeroing launch blocks, and for copies of them
   bool zeroing_ = false;             ///< such a zeroing is under way
   /// When it last did what it does not do at each look.
   struct Last {
-    std::uint64_t opaque_ns = 0, fault_ns = 0, report_ns = 0;
+    std::uint64_t fault_ns = 0, report_ns = 0;
   } last_;
 };
 

@@ -1,6 +1,7 @@
 #include "libgpuslice/agent/naps.h"
 
 #include <algorithm>
+
 #include <thread>
 
 #include "libgpuslice/agent/awaited_end.h"

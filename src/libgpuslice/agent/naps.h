@@ -1,6 +1,7 @@
 // When the agent looks again: it spins, naps or sleeps between two looks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "libgpuslice/agent/nap_planner.h"
@@ -21,6 +22,8 @@ class Naps {
   bool work_lately(std::uint64_t now_ns) const;
   /// The next nap must not last longer than a launch whose end is awaited. With the book's mutex.
   void look_for_ends();
+  /// The same of anything else; look_for_ends() forgets it.
+  void not_longer_than(std::uint64_t ns) { longest_ns_ = std::min(longest_ns_, ns); }
   /// Sleeps until the daemon or the launch path has news, or until the next look. `wake_ups_seen`, `epoch_seen`: as
   /// they were before this look. `busy`: an eviction or more workers are awaited.
   void sleep(std::uint32_t wake_ups_seen, std::uint32_t epoch_seen, bool busy);
