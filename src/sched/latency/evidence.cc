@@ -67,7 +67,7 @@ Verdict Evidence::verdict(std::chrono::nanoseconds target, double missed_by_chan
   }
   const Verdict found = verdict_of(count, longer, missed_by_chance);
   if (found == Verdict::missed && late_before_ + late_now_ < kLateLooks) return Verdict::unknown;
-  if (found == Verdict::met && latest_ - first_ < kLeastStretch) return Verdict::unknown;
+  if (found == Verdict::met && !has_lasted()) return Verdict::unknown;
   return found;
 }
 

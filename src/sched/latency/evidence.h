@@ -33,6 +33,8 @@ class Evidence {
 
   const LatencyHistogram& bursts() const { return sum_; }
   std::uint64_t count() const { return sum_.count(); }
+  /// Whether they came over so long a time that they need not all have the same cause.
+  bool has_lasted() const { return latest_ - first_ >= kLeastStretch; }
   /// More than two stretches of bursts count as two. Nothing is missed by what was late at one or two looks: thousands
   /// of bursts may have waited for one thing. Nor is it met before a stretch could end.
   Verdict verdict(std::chrono::nanoseconds target, double missed_by_chance) const;

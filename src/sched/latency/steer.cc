@@ -20,7 +20,7 @@ constexpr double kMissedSoon = 0.001, kMissedInTheLongRun = 0.05;
 constexpr std::uint64_t kLongRun = 2000;
 /// So many bursts tell what a rung does while it is sought, unless fewer tell that the target is met.
 constexpr std::uint64_t kTellsRung = 50;
-/// A try that is not decided by so many goes by the percentile.
+/// What is not decided by so many goes by the percentile.
 constexpr std::uint64_t kTellsTry = 800;
 /// So many rungs between others are looked at before a dial is given up.
 constexpr int kLooksBetween = 4;
@@ -81,7 +81,7 @@ Steer::State Steer::state() const {
   if (missed && offered_ == Rungs{}) return State::helpless;
   if (unmet_) return State::unmet;
   if (missed) return State::missed;
-  return recent_.count() < kTellsMet ? State::few : State::met;
+  return recent_.count() < kTellsMet || p99() > at_most() ? State::few : State::met;
 }
 
 double Steer::others_part() const {
@@ -232,9 +232,14 @@ int Steer::first_stride(std::size_t dial, int last) const {
   return std::clamp(static_cast<int>(off), 1, std::max(1, last / 3));
 }
 
+/// Of thousands of bursts a second so many may have waited for one thing. Time tells then.
+bool Steer::tells_as_it_is() const {
+  return recent_.count() >= kTellsTry && recent_.has_lasted();
+}
+
 void Steer::seek(const LatencyStep& step) {
   const Verdict found = verdict();
-  if (found == Verdict::met || recent_.count() >= kTellsTry) {
+  if (found == Verdict::met || (found == Verdict::unknown && tells_as_it_is())) {
     phase_ = Phase::holds;
     int& too_little = known_[dial_].too_little = -1;
     for (const Seen& seen : seen_)
@@ -314,7 +319,7 @@ bool Steer::begin_try(const LatencyStep& step) {
 
 void Steer::judge_try(const LatencyStep& step) {
   Verdict found = verdict();
-  if (found == Verdict::unknown && recent_.count() >= kTellsTry)
+  if (found == Verdict::unknown && tells_as_it_is())
     found = longer_than(recent_.bursts(), at_most()) <= 0.01 * static_cast<double>(recent_.count()) ? Verdict::met
                                                                                                     : Verdict::missed;
   if (found == Verdict::unknown) return;

@@ -105,7 +105,7 @@ class Steer {
   enum class State {
     learning,  ///< what the slice takes alone is not known yet
     resting,   ///< it has no work
-    few,       ///< too few bursts to tell
+    few,       ///< too few bursts to tell, or nearly as many longer as may be
     met,
     missed,    ///< and another slice's dials are turned before
     leaving,   ///< a dial was turned, and others still use what they are to leave
@@ -160,6 +160,7 @@ class Steer {
   void judge_try(const LatencyStep& step);
   void undo_try(const LatencyStep& step);
   bool others_gain() const;
+  bool tells_as_it_is() const;
   Verdict verdict() const;
 
   LatencyTarget target_;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sched/testing/latency_plant.h"
@@ -168,6 +169,12 @@ TEST(Steer, SaysWhatCannotBeMetAndStaysAtTheBest) {
     run.clear();
     run.go(steer, 3600, takes, random, ms(2));
     EXPECT_LE(run.changes_a_minute(), 1);
+    Steer busy = at_most(2);
+    Beside thousands{.per_s = 3'000, .step_s = 0.2, .last = {1, 0, 14}};
+    thousands.go(busy, 30, takes, random, ms(2));
+    EXPECT_EQ(busy.state(), State::unmet) << words(busy, 132);
+    EXPECT_GE(rung(busy.rungs(), Dial::kept), 5);
+    EXPECT_LE(rung(busy.rungs(), Dial::kept), 8);
   }
 }
 
@@ -211,16 +218,30 @@ TEST(Steer, WaitsUntilOthersHaveLeftBeforeItJudgesWhatIsKept) {
 }
 
 TEST(Steer, UndoesDialsThatDoNotHelp) {
-  for (int seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(static_cast<std::uint64_t>(seed));
-    Steer steer = at_most(1);
-    Beside run{};
-    const Takes takes = [](const Rungs&, double, Random& r) { return about(1.4, 0.1, r); };
-    run.go(steer, 30, takes, random, ms(1));
-    EXPECT_EQ(steer.state(), State::unmet);
-    EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
+  for (const double per_s : {100.0, 1'000.0, 2'000.0, 10'000.0})
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(std::to_string(per_s) + " " + std::to_string(seed));
+      Random random(static_cast<std::uint64_t>(seed));
+      Steer steer = at_most(1);
+      Beside run{.per_s = per_s, .step_s = 0.2};
+      const Takes takes = [](const Rungs&, double, Random& r) { return about(1.4, 0.1, r); };
+      run.go(steer, 30, takes, random, ms(1));
+      EXPECT_EQ(steer.state(), State::unmet);
+      EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
+    }
+}
+
+/// Of 500 bursts eight are longer, which is neither met nor missed.
+TEST(Steer, DoesNotSayThatATargetIsMetWhileThePercentileIsLonger) {
+  Steer steer = at_most(4);
+  std::uint64_t late = 0;
+  for (int step = 0; step < 10; ++step) {
+    LatencyHistogram ended;
+    for (int i = 0; i < 50; ++i) ended.add(ms(i == 0 && late < 8 && ++late > 0 ? 5.4 : 3));
+    steer.step({.now = seconds(1000 + 0.2 * step), .bursts = &ended, .active = true});
   }
+  EXPECT_GT(steer.p99(), ms(4));
+  EXPECT_EQ(steer.state(), State::few) << words(steer, 132);
 }
 
 TEST(Steer, BearsDelayAndDrift) {

@@ -52,7 +52,8 @@ std::string outcome(const Said& said) {
              (said.in_vain ? ", as others went on when they were to pause" : "");
     case State::few:
       if (said.count == 0) return "no bursts yet beside others; at most " + target_text(said);
-      return now + " by " + std::to_string(said.count) + " bursts, " + std::to_string(kTellsMet) + " are needed";
+      return now + " by " + std::to_string(said.count) + " bursts, " +
+             (said.count < kTellsMet ? std::to_string(kTellsMet) : "more") + " are needed";
     case State::met:
       return now;
     case State::missed:

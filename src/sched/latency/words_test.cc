@@ -31,6 +31,7 @@ TEST(LatencyWords, FollowFromTheState) {
       {State::few, off, 0, "others need not yield; no bursts yet beside others; at most 4 ms"},
       {State::few, off, 40, "others need not yield; p99 3 ms of 4 ms by 40 bursts, 161 are needed"},
       {State::few, rungs(0, 9, 0), 40, "others' turns 125 us; p99 3 ms of 4 ms by 40 bursts, 161 are needed"},
+      {State::few, off, 500, "others need not yield; p99 3 ms of 4 ms by 500 bursts, more are needed"},
       {State::met, off, 500, "others need not yield; p99 3 ms of 4 ms"},
       {State::met, rungs(1, 0, 1), 500, "goes before the others, 8 SMs kept; p99 3 ms of 4 ms"},
       {State::missed, off, 500,
