@@ -43,7 +43,7 @@ std::vector<std::string> room_lines(const std::vector<ipc::Room>& rooms) {
 std::vector<std::string> unknown_lines(const ipc::Advice& advice, const std::string& slice) {
   if (advice.measured.empty())
     return {"not known yet: what its programs take beside others",
-            "  that takes a target, and 161 bursts while others work"};
+            "  that takes a target, MPS, and 161 bursts while others work"};
   std::vector<std::string> lines;
   const std::string& program = advice.measured.front().program;  // the one that was seen last
   for (const std::string_view isolation : kIsolations) {

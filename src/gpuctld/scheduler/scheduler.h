@@ -262,11 +262,7 @@ class Scheduler {
  private:
   /// What was seen of a device at the last step of the controls.
   struct Seen {
-    struct Slice {
-      bool quiet = false;          ///< no other program had work
-      std::uint64_t launches = 0;  ///< of the others
-    };
-    std::map<std::string, Slice> slices;
+    std::map<std::string, bool> quiet;                      ///< whether no program of another slice had work
     std::map<std::string, sched::LatencyHistogram> bursts;  ///< all so far
     std::string alone;                                      ///< the slice whose programs alone had work; "": none
   };
@@ -315,6 +311,9 @@ class Scheduler {
   void find_contexts();
   std::string mps_of_slice(const Client& client) const;
   void renew_context(std::size_t device, const std::string& mps, std::vector<DeviceGrants::Member> members);
+  using LongestTurns = std::vector<std::optional<std::chrono::microseconds>>;
+  std::map<std::string, LongestTurns> longest_turns(std::size_t device, std::span<const DeviceGrants::Member> members,
+                                                    std::span<const std::string> mps) const;
   void add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members);
   void rebuild_queues(std::uint64_t now_ns);
   void learn(std::uint64_t now_ns);
@@ -336,14 +335,13 @@ class Scheduler {
                                               const std::string& wanted) const;
   std::vector<sched::WithTarget> levels_above() const;
   sched::LatencyHistogram new_bursts(std::size_t device, const std::string& path);
-  DeviceWork work_on(std::size_t device, std::uint64_t now_ns) const;
+  DeviceWork work_on(std::size_t device, std::uint64_t now_ns);
+  std::uint64_t new_launches(const Client& client, const Client::Slot& slot);
   sched::LatencyStep step_of(std::size_t device, const sched::LatencyControl::Entry& entry, const DeviceWork& work,
                              std::uint64_t now_ns);
-  void note_work(std::size_t device, const DeviceWork& work);
   void learn_alone(std::size_t device, const DeviceWork& work, std::uint64_t now_ns);
   bool step_latency(std::uint64_t now_ns);
   bool has_programs(const std::string& slice) const;
-  bool has_long_kernels(const Client& client) const;
   std::optional<bool> isolates_now(const std::string& slice, const sched::Slice& settings) const;
   bool would_isolate_otherwise() const;
   bool isolate_by_record();
@@ -444,10 +442,9 @@ class Scheduler {
   /// By path: since when the programs in and below it are the same, and what limits them.
   std::map<std::string, std::uint64_t, std::less<>> same_since_;
   sched::IsolationRecord isolation_record_;
-  /// By client and device, while a slice has a target: at how many steps of the controls in a row it was at work, and
-  /// what ended since the last one.
-  std::map<std::pair<const Client*, int>, int> at_work_;
+  /// By client and device: what ended since the last step of the controls, and launches until then.
   std::map<std::pair<const Client*, int>, sched::LatencyHistogram> fresh_;
+  std::map<std::pair<const Client*, int>, std::uint64_t> launches_;
   std::uint64_t jobs_ = 0;
   std::vector<std::map<std::string, JobQueue>> queues_;  ///< by device, then path of the slice
   std::vector<ipc::Record> records_;                     ///< scratch

@@ -159,6 +159,26 @@ void Scheduler::gather_members() {
   }
 }
 
+/// By MPS server, "" for programs in none: how long turns may last at most, by node. A server's turns are not short for
+/// the sake of a slice whose programs are in it: they would be short for those too.
+std::map<std::string, Scheduler::LongestTurns> Scheduler::longest_turns(std::size_t device,
+                                                                        std::span<const DeviceGrants::Member> members,
+                                                                        std::span<const std::string> mps) const {
+  std::map<std::string, std::vector<sched::WithTarget>> slices;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto [served, is_new] = slices.try_emplace(mps[i]);
+    if (is_new) served->second = controls_[device].slices();
+    if (mps[i].empty()) continue;
+    sched::each_up_to_root(nodes_, members[i].client->node, [&its = served->second](std::size_t node) {
+      const auto own = std::ranges::find(its, node, &sched::WithTarget::node);
+      if (own != its.end()) own->rungs[static_cast<std::size_t>(sched::Dial::turns)] = 0;
+    });
+  }
+  std::map<std::string, LongestTurns> longest;
+  for (const auto& [server, its] : slices) longest[server] = sched::longest_turns(fixed_nodes(device), its);
+  return longest;
+}
+
 /// Programs in MPS have no time slices of their own: their channel groups are the server's.
 void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Member>& members) {
   for (auto& [mps, us] : server_us_) us.resize(grants_.size()), us[device] = 0;
@@ -169,18 +189,22 @@ void Scheduler::add_time_slices(std::size_t device, std::vector<DeviceGrants::Me
   if (!options_.time_slices || !any) return;
   std::vector<TimeShare> programs;
   std::vector<std::uint32_t*> servers;  // null: it has turns of its own
-  const auto longest = sched::longest_turns(fixed_nodes(device), controls_[device].slices());
-  for (const DeviceGrants::Member& member : members) {
-    const std::string mps = member.client->context.value_or(all_take_turns ? "" : kSharedMps);
+  std::map<std::string, std::int32_t> numbers;
+  std::vector<std::string> mps;  // of each member; "": none
+  for (const DeviceGrants::Member& member : members)
+    mps.push_back(member.client->context.value_or(all_take_turns ? "" : kSharedMps));
+  const auto longest = longest_turns(device, members, mps);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const DeviceGrants::Member& member = members[i];
     TimeShare program{.node = member.client->node,
                       .priority = member.terms.priority,
                       .often = member.client->slots()[member.slot].often,
-                      .longest = longest[member.client->node]};
+                      .longest = longest.at(mps[i])[member.client->node]};
     servers.push_back(nullptr);
-    if (!mps.empty()) {
-      const auto server = server_us_.try_emplace(mps, grants_.size()).first;
+    if (!mps[i].empty()) {
+      const auto server = server_us_.try_emplace(mps[i], grants_.size()).first;
       servers.back() = &server->second[device];
-      program.server = static_cast<std::int32_t>(std::distance(server_us_.begin(), server));
+      program.server = numbers.try_emplace(mps[i], static_cast<std::int32_t>(numbers.size())).first->second;
     }
     programs.push_back(program);
   }

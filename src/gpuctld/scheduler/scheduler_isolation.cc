@@ -1,6 +1,7 @@
 // Isolation "auto": what programs with a target take beside others is recorded, and a slice in which no program is goes
 // by that. A program's isolation is fixed at its start, and all programs of a slice have the same.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -9,24 +10,8 @@
 
 namespace gpuctl::daemon {
 
-namespace {
-
-/// So many looks in a row found a program at work that launches so seldom: its kernels last long.
-constexpr int kLooksAtWork = 5;
-constexpr double kSeldomPerS = 1e6 / static_cast<double>(sched::kLongKernel.count());
-
-}  // namespace
-
 bool Scheduler::has_programs(const std::string& slice) const {
   return std::ranges::any_of(clients_, [&](const Client& client) { return sched::in_or_below(client.slice(), slice); });
-}
-
-bool Scheduler::has_long_kernels(const Client& client) const {
-  return std::ranges::any_of(client.slots(), [&](const Client::Slot& slot) {
-    const auto looks = at_work_.find({&client, slot.device});
-    return looks != at_work_.end() && looks->second >= kLooksAtWork && slot.rate.per_s() > 0 &&
-           slot.rate.per_s() < kSeldomPerS;
-  });
 }
 
 sched::IsolationEvidence Scheduler::isolation_evidence(const std::string& slice) const {
@@ -38,9 +23,12 @@ sched::IsolationEvidence Scheduler::isolation_evidence(const std::string& slice)
     }
   if (!evidence.has_target) return evidence;
   if (const auto programs = isolation_record_.of(slice); !programs.empty()) evidence.measured = programs[0].measured;
-  evidence.others_are_long = std::ranges::any_of(clients_, [&](const Client& client) {
-    return !sched::in_or_below(client.slice(), slice) && has_long_kernels(client);
-  });
+  evidence.exclusive = std::ranges::any_of(devices_, &Gpu::exclusive);
+  std::set<std::string> apart;
+  for (const Client& client : clients_)
+    if (client.isolated && !sched::in_or_below(client.slice(), slice))
+      apart.insert(sched::topmost_isolated(tree_.slices(), client.slice()));
+  evidence.others_isolated = apart.size();
   return evidence;
 }
 
@@ -101,8 +89,8 @@ void Scheduler::record_isolation(std::size_t device, const std::string& slice, d
 
 void Scheduler::forget_client(const Client& client) {
   const auto is_its = [&](const auto& entry) { return entry.first.first == &client; };
-  std::erase_if(at_work_, is_its);
   std::erase_if(fresh_, is_its);
+  std::erase_if(launches_, is_its);
 }
 
 }  // namespace gpuctl::daemon

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gpuctld/testing/fake_job.h"
 
@@ -30,17 +32,15 @@ class AutoIsolation : public testing::Test {
     return FakeProgram(scheduler_.add(std::move(client), now_ns_));
   }
 
-  /// A hundred bursts a second for so long, beside so many launches of batch.
-  void go(FakeProgram* ls, FakeProgram& batch, int seconds, double ms, std::uint64_t launches = 100) {
+  /// A hundred bursts a second for so long, beside a thousand launches of batch.
+  void go(FakeProgram& ls, FakeProgram& batch, int seconds, double ms) {
     for (int tenth = 0; tenth < 10 * seconds; ++tenth) {
       now_ns_ += 100 * kMs;
-      if (ls != nullptr) {
-        ipc::LatencyCounts& page = ipc::latency_at(*ls->stub.get(), 0);
-        page.bursts[latency_bucket(static_cast<std::uint64_t>(ms * 1e6))] += 10;
-        ++page.counted;
-        ls->stub->usage[0].launches += 10;
-      }
-      batch.launch(launches);
+      ipc::LatencyCounts& page = ipc::latency_at(*ls.stub.get(), 0);
+      page.bursts[latency_bucket(static_cast<std::uint64_t>(ms * 1e6))] += 10;
+      ++page.counted;
+      ls.stub->usage[0].launches += 10;
+      batch.launch(100);
       ipc::latency_at(*batch.stub.get(), 0).open = 1;
       scheduler_.update(now_ns_);
     }
@@ -55,55 +55,84 @@ class AutoIsolation : public testing::Test {
 TEST_F(AutoIsolation, WhatMissedItsTargetIsTriedTheOtherWayAtTheNextStartAndTheBetterOneStays) {
   FakeProgram batch(scheduler_, "batch");
   FakeProgram first = start();
-  EXPECT_FALSE(first.client->isolated);
-  EXPECT_EQ(said(), "shared: not measured, and no kernels of others over 2 ms are known");
-  go(&first, batch, 30, 20);
+  EXPECT_TRUE(first.client->isolated);
+  EXPECT_EQ(said(), "isolated: not measured yet");
+  go(first, batch, 30, 20);
   EXPECT_EQ(said(),
-            "shared until all its programs have ended, then isolated, to be tried: shared it has p99 20 ms of 5 ms");
-  EXPECT_FALSE(isolated()) << "a program's isolation is fixed at its start, and all of a slice have the same";
+            "isolated until all its programs have ended, then shared, to be tried: isolated it has p99 20 ms of 5 ms");
+  EXPECT_TRUE(isolated()) << "a program's isolation is fixed at its start, and all of a slice have the same";
   FakeProgram beside = start();
-  EXPECT_FALSE(beside.client->isolated);
+  EXPECT_TRUE(beside.client->isolated);
   end(first);
-  EXPECT_FALSE(isolated()) << "one is still there";
+  EXPECT_TRUE(isolated()) << "one is still there";
   end(beside);
   FakeProgram second = start();
-  EXPECT_TRUE(second.client->isolated);
-  go(&second, batch, 30, 8);
-  EXPECT_EQ(said(), "isolated: p99 8.1 ms, shared 20 ms");
+  EXPECT_FALSE(second.client->isolated);
+  go(second, batch, 30, 8);
+  EXPECT_EQ(said(), "shared: p99 8.1 ms, isolated 20 ms");
   end(second);
-  EXPECT_TRUE(isolated()) << "it misses the target too, but by less";
+  EXPECT_FALSE(isolated()) << "it misses the target too, but by less";
   FakeProgram third = start();
-  go(&third, batch, 30, 40);  // others have become worse for it
+  go(third, batch, 30, 40);  // others have become worse for it
   end(third);
-  EXPECT_FALSE(isolated()) << said();
+  EXPECT_TRUE(isolated()) << said();
 }
 
 TEST_F(AutoIsolation, WhatMeetsItsTargetStays) {
   FakeProgram batch(scheduler_, "batch");
   FakeProgram ls = start();
-  go(&ls, batch, 10, 2);
-  EXPECT_EQ(said().substr(0, 11), "shared: p99") << said();
+  go(ls, batch, 10, 2);
+  EXPECT_EQ(said().substr(0, 13), "isolated: p99") << said();
   EXPECT_NE(said().find("is within 5 ms"), std::string::npos) << said();
   end(ls);
-  EXPECT_FALSE(isolated());
+  EXPECT_TRUE(isolated());
 }
 
-TEST_F(AutoIsolation, BesideLongKernelsItBeginsIsolated) {
+/// Each costs memory of the GPU, and a turn.
+TEST_F(AutoIsolation, NotMoreThanAFewSlicesAreIsolatedWithoutAMeasurement) {
+  sched::SliceTree many = tree();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(many.create("s" + std::to_string(i), {.latency = "5ms"}, kRoot));
+  scheduler_.set_tree(std::move(many), now_ns_);
+  std::vector<FakeProgram> programs;
+  for (int i = 0; i < 5; ++i) programs.push_back(start("s" + std::to_string(i)));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(programs[static_cast<std::size_t>(i)].client->isolated, i < 4) << i;
+  EXPECT_EQ(said(), "shared: not measured yet, and 4 other slices are isolated");
+  end(programs[0]);
+  EXPECT_TRUE(isolated());
+}
+
+/// One process, or one MPS, has the GPU: nobody can be apart.
+TEST(AutoIsolationOfExclusiveGpus, EverythingIsSharedAndHasItsReserve) {
+  Gpu exclusive = gpu(132);
+  exclusive.exclusive = true;
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("ls", {.reserve = 16, .reserve_mode = "strict", .latency = "5ms"}, kRoot));
+  ASSERT_TRUE(tree.create("batch", {}, kRoot));
+  Scheduler scheduler({exclusive}, tree);
+  EXPECT_EQ(scheduler.isolation_now("ls"), "shared: a GPU is in compute mode EXCLUSIVE_PROCESS");
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  batch.demand(132);
+  scheduler.update(2);
+  EXPECT_EQ(batch.granted(), 116u);
+}
+
+/// What they did before does not count.
+TEST_F(AutoIsolation, WhatOthersDoIsCountedFromTheTargetOn) {
+  scheduler_.set_tree(tree("auto", "none"), now_ns_);
   FakeProgram batch(scheduler_, "batch");
-  go(nullptr, batch, 3, 0, 100);
-  EXPECT_FALSE(isolated()) << "a thousand launches a second";
-  go(nullptr, batch, 5, 0, 5);
-  EXPECT_TRUE(isolated());
-  EXPECT_EQ(said(), "isolated: kernels of others last longer than 2 ms");
+  batch.launch(10'000'000);
   FakeProgram ls = start();
-  EXPECT_TRUE(ls.client->isolated);
-  go(&ls, batch, 5, 2, 200);
-  EXPECT_TRUE(isolated());
+  go(ls, batch, 2, 2);
+  batch.launch(10'000'000);
+  go(ls, batch, 2, 2);
+  scheduler_.set_tree(tree("auto", "5ms"), now_ns_);
+  go(ls, batch, 10, 2);
+  const auto seen = [&] { return scheduler_.isolation_record().of("ls").at(0).measured.shared.value().others_per_s; };
+  EXPECT_NEAR(seen(), 1000, 50);
 }
 
 TEST_F(AutoIsolation, WithoutATargetOrWhereItIsSetNothingIsChosen) {
   FakeProgram batch(scheduler_, "batch");
-  go(nullptr, batch, 5, 0, 5);
   ASSERT_TRUE(isolated());
   scheduler_.set_tree(tree("auto", "none"), now_ns_);
   EXPECT_FALSE(isolated());
@@ -114,7 +143,7 @@ TEST_F(AutoIsolation, WithoutATargetOrWhereItIsSetNothingIsChosen) {
   scheduler_.set_tree(tree("isolated"), now_ns_);
   EXPECT_TRUE(isolated());
   FakeProgram ls = start();
-  go(&ls, batch, 10, 2);
+  go(ls, batch, 10, 2);
   EXPECT_TRUE(scheduler_.isolation_record().of("ls").at(0).measured.isolated) << "for advice";
 }
 

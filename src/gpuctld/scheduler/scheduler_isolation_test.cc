@@ -126,6 +126,20 @@ TEST_F(Isolation, TurnsAreTheServersAndTheIsolatedProgramsOwn) {
   EXPECT_EQ(scheduler_.server_us().at(kSharedMps), std::vector<std::uint32_t>{0});
 }
 
+/// What MPS servers are called comes from the slices' names, in any order.
+TEST(IsolationOfSeveralNames, TurnsDoNotDependOnTheName) {
+  for (const char* name : {"a", "b", "iso", "ls", "prod", "server", "web"}) {
+    sched::SliceTree tree(sched::CapSM{132}, 0);
+    ASSERT_TRUE(tree.create(name, {.priority = 10, .isolation = "isolated"}, kRoot));
+    ASSERT_TRUE(tree.create("batch", {}, kRoot));
+    Scheduler scheduler({hardware()}, tree);
+    FakeProgram batch(scheduler, "batch");
+    FakeProgram ls = isolated(scheduler, name, name);
+    EXPECT_EQ(scheduler.server_us().at(kSharedMps)[0], kServerSecondUs) << name;
+    EXPECT_EQ(scheduler.server_us().at(MpsPlaces::name_of(name))[0], ipc::kDriversTimeSlice) << name;
+  }
+}
+
 TEST_F(Isolation, WhoStartedSharedStaysSoAndIsSaidToBe) {
   FakeProgram first(scheduler_, "ls"), second(scheduler_, "ls");
   EXPECT_EQ(

@@ -48,7 +48,7 @@ void Scheduler::renew_targets() {
   }
   for (Seen& seen : seen_) {
     std::erase_if(seen.bursts, [&](const auto& entry) { return !exists(entry.first); });
-    std::erase_if(seen.slices, [&](const auto& entry) { return !exists(entry.first); });
+    std::erase_if(seen.quiet, [&](const auto& entry) { return !exists(entry.first); });
   }
 }
 
@@ -88,27 +88,34 @@ sched::LatencyHistogram Scheduler::new_bursts(std::size_t device, const std::str
 struct Scheduler::DeviceWork {
   struct Program {
     const Client* client = nullptr;
-    std::uint64_t launches = 0;
-    bool works = false, lately = false, now = false;
+    std::uint64_t launches = 0;  ///< since the last step
+    bool works = false, lately = false;
     bool still = false;    ///< nothing of it is on the device, and nothing comes while it is held
     bool leaving = false;  ///< it may still be using SMs that it is to leave
   };
   std::vector<Program> programs;
 };
 
-Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_ns) const {
+/// Those that the client made before this is first asked do not count.
+std::uint64_t Scheduler::new_launches(const Client& client, const Client::Slot& slot) {
+  const auto known = launches_.try_emplace({&client, slot.device}, slot.launches).first;
+  const std::uint64_t before = std::exchange(known->second, slot.launches);
+  return slot.launches - std::min(before, slot.launches);
+}
+
+Scheduler::DeviceWork Scheduler::work_on(std::size_t device, std::uint64_t now_ns) {
   DeviceWork work;
   each_member(device, [&](const DeviceGrants::Member& member) {
     const Client::Slot& slot = member.client->slots()[member.slot];
     const bool now = slot.busy() || member.client->in_burst(member.slot);
     const bool lately = slot.work_ns != 0 && now_ns < slot.work_ns + kQuietNs;
+    const bool frozen = effective_[member.client->node].frozen && slot.may_use() == 0;  // what it has waits
     work.programs.push_back(
         {.client = member.client,
-         .launches = slot.launches,
-         .works = now || lately,
+         .launches = new_launches(*member.client, slot),
+         .works = !frozen && (now || lately),
          .lately = slot.busy() || lately,
-         .now = now,
-         .still = member.client->is_still(member.slot) || (!now && now_ns >= slot.work_ns + kSaysOpenNs),
+         .still = frozen || member.client->is_still(member.slot) || (!now && now_ns >= slot.work_ns + kSaysOpenNs),
          .leaving = slot.busy() && slot.terms.in_force != InForce::nothing && slot.may_use() > slot.decided});
   });
   return work;
@@ -120,7 +127,6 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const std::vector<sched::WithTarget> slices = controls_[device].slices();
   const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
   sched::LatencyStep step{.now = time_of(now_ns)};
-  std::uint64_t launches = 0;
   const bool stopped = stands_still(device, entry.node);  // then nobody has to yield
   const auto is_own = [&](const DeviceWork::Program& program) {
     return sched::in_or_below(program.client->slice(), entry.path);
@@ -145,13 +151,10 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
       step.leaving |= beside && program.leaving;
     }
     step.others = step.others * 31 + static_cast<std::uint64_t>(program.client->identity().pid);
-    launches += program.launches;
+    step.launches += static_cast<double>(program.launches);
   }
-  Seen::Slice& before = seen_[device].slices[entry.path];
-  const bool quiet_before = std::exchange(before.quiet, !others_work);
+  const bool quiet_before = std::exchange(seen_[device].quiet[entry.path], !others_work);
   step.quiet = quiet_before && !others_work;
-  const std::uint64_t launched = std::exchange(before.launches, launches);
-  step.launches = launches > launched ? static_cast<double>(launches - launched) : 0;
   if (yields_by_turns && options_.time_slices)
     step.last[static_cast<std::size_t>(sched::Dial::turns)] = sched::kTurnRungs;
   if (yields_beside) {
@@ -159,13 +162,6 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
     step.last[static_cast<std::size_t>(sched::Dial::kept)] = sched::kTurnRungs;  // bounded by what there is
   }
   return step;
-}
-
-void Scheduler::note_work(std::size_t device, const DeviceWork& work) {
-  for (const DeviceWork::Program& program : work.programs) {
-    int& looks = at_work_[{program.client, static_cast<int>(device)}];
-    looks = program.now ? std::min(looks, 1000) + 1 : 0;
-  }
 }
 
 /// Bursts of a slice without a target, while programs of that slice alone had work.
@@ -195,7 +191,6 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
     const DeviceWork work = work_on(device, now_ns);
     learn_alone(device, work, now_ns);
     if (control.entries().empty()) continue;
-    note_work(device, work);
     std::vector<sched::LatencyHistogram> bursts;
     std::vector<sched::LatencyStep> steps;
     for (const sched::LatencyControl::Entry& entry : control.entries()) {

@@ -15,7 +15,7 @@ class Latency : public testing::Test {
  protected:
   static sched::SliceTree tree(const std::string& latency) {
     sched::SliceTree tree(sched::CapSM{132}, 0);
-    EXPECT_TRUE(tree.create("ls", {.latency = latency}, kRoot));
+    EXPECT_TRUE(tree.create("ls", {.isolation = "shared", .latency = latency}, kRoot));
     EXPECT_TRUE(tree.create("batch", {}, kRoot));
     return tree;
   }
@@ -276,6 +276,39 @@ TEST_F(Latency, BesideAnIsolatedSliceTurnsBecomeShorterAndNoSmsAreTaken) {
   EXPECT_LE(server_us(), 400u) << words(scheduler);
   EXPECT_NE(words(scheduler).find("others' turns "), std::string::npos) << words(scheduler);
   EXPECT_TRUE(is_free(batch)) << "nothing is kept for programs that are never there at the same time";
+}
+
+/// The turns of the server in which it is itself would be short too.
+TEST_F(Latency, AServerIsNotGivenShortTurnsForASliceWhoseProgramsAreInIt) {
+  sched::SliceTree three = tree("5ms");
+  ASSERT_TRUE(three.create("apart", {.isolation = "isolated"}, kRoot));
+  Scheduler scheduler({Gpu{0, "Test GPU", "GPU-0", false, 132, 1u << 30}}, three);
+  Client client = FakeProgram::make("apart", {0});
+  client.isolated = true;
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch"), apart(scheduler.add(std::move(client), 1));
+  std::uint32_t least = ipc::kDriversTimeSlice, least_of_server = ipc::kDriversTimeSlice;
+  for (int tenth = 0; tenth < 200; ++tenth) {
+    apart.launch();
+    go_for_a_tenth(scheduler, ls, batch, 20);
+    least = std::min(least, ipc::load(apart.stub->grant[0].time_slice_us));
+    least_of_server = std::min(least_of_server, scheduler.server_us().at(kSharedMps)[0]);
+  }
+  EXPECT_EQ(least, 50u) << words(scheduler);
+  EXPECT_GE(least_of_server, 1000u);
+}
+
+TEST_F(Latency, BesideWhatIsFrozenWithWorkOfItsOwnASliceIsAlone) {
+  Scheduler scheduler({gpu(132)}, tree("2x"));
+  FakeProgram ls(scheduler, "ls"), batch(scheduler, "batch");
+  batch.demand(132);
+  scheduler.update(now_ns_);
+  sched::SliceTree frozen = tree("2x");
+  ASSERT_TRUE(frozen.change("batch", {.frozen = "yes"}, kRoot));
+  scheduler.set_tree(std::move(frozen), now_ns_);
+  batch.apply();
+  go(
+      scheduler, ls, batch, 10, [] { return 4; }, false);
+  EXPECT_NE(words(scheduler).find(" (alone 4"), std::string::npos) << words(scheduler);
 }
 
 TEST_F(Latency, WhatAnIsolatedProgramDoesBesideItIsNotAlone) {

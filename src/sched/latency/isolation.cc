@@ -33,14 +33,15 @@ std::string per_s(double launches) {
 
 IsolationChoice choose_isolation(const IsolationEvidence& evidence) {
   if (!evidence.has_target) return {false, Why::no_target};
+  if (evidence.exclusive) return {false, Why::exclusive};
   const auto& [shared, isolated] = evidence.measured;
   if (shared && isolated) return better_of(*shared, *isolated);
   if (shared || isolated) {
     const bool misses = evidence.at_most.count() > 0 && (shared ? shared : isolated)->p99 > evidence.at_most;
     return {shared.has_value() == misses, misses ? Why::to_be_tried : Why::meets_target};
   }
-  return evidence.others_are_long ? IsolationChoice{true, Why::long_kernels}
-                                  : IsolationChoice{false, Why::nothing_known};
+  if (evidence.others_isolated >= kMostUnmeasured) return {false, Why::many_isolated};
+  return {true, Why::nothing_known};
 }
 
 std::string words(const IsolationChoice& choice, const IsolationEvidence& evidence) {
@@ -62,10 +63,12 @@ std::string words(const IsolationChoice& choice, const IsolationEvidence& eviden
     case Why::to_be_tried:
       return is + ", to be tried: " + name(!choice.isolated) + " it has p99 " + time_text(other->p99) + " of " +
              time_text(evidence.at_most);
-    case Why::long_kernels:
-      return is + ": kernels of others last longer than " + time_text(kLongKernel);
     case Why::nothing_known:
-      return is + ": not measured, and no kernels of others over " + time_text(kLongKernel) + " are known";
+      return is + ": not measured yet";
+    case Why::many_isolated:
+      return is + ": not measured yet, and " + std::to_string(evidence.others_isolated) + " other slices are isolated";
+    case Why::exclusive:
+      return is + ": a GPU is in compute mode EXCLUSIVE_PROCESS";
   }
   return is;
 }

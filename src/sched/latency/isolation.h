@@ -1,8 +1,10 @@
 // Where the programs of a slice with a target run, if its isolation is "auto": in a context that they share with those
-// of others, or apart. By what was measured at earlier starts, else by what the kernels of others are. Pure.
+// of others, or apart. By what was measured at earlier starts; before that apart, since whoever shares a context may
+// wait for the blocks of others for as long as these like. Pure.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,14 +26,15 @@ struct MeasuredProgram {
   bool operator==(const MeasuredProgram&) const = default;
 };
 
-/// Kernels of others that last longer on the average: whoever shares the GPU with these may wait for their blocks.
-inline constexpr std::chrono::microseconds kLongKernel{2000};
+/// So many slices are isolated at most without a measurement: each costs memory of the GPU, and a turn.
+inline constexpr std::size_t kMostUnmeasured = 4;
 
 struct IsolationEvidence {
   bool has_target = false;
   std::chrono::nanoseconds at_most{};  ///< the target; 0: not known yet
   MeasuredProgram measured;            ///< of the slice's latest program
-  bool others_are_long = false;        ///< kLongKernel
+  bool exclusive = false;              ///< a GPU lets one process use it at a time, so nobody can be apart
+  std::size_t others_isolated = 0;     ///< other slices with programs apart
 };
 
 struct IsolationChoice {
@@ -41,8 +44,9 @@ struct IsolationChoice {
     others_do_more,  ///< both were measured, and are about the same
     meets_target,    ///< the other one is not known, nor needed
     to_be_tried,     ///< the other one misses the target
-    long_kernels,
     nothing_known,
+    many_isolated,  ///< nothing is known, and kMostUnmeasured others are apart
+    exclusive,
   };
   bool isolated = false;
   Why why = Why::nothing_known;
