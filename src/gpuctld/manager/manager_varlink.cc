@@ -392,7 +392,8 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   status.clients = static_cast<std::int64_t>(attached_.size());
   status.uptime_s = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000'000);
   status.faults = ends_.faults().total();
-  if (!options_.config_file.empty()) status.config = std::filesystem::absolute(options_.config_file).string();
+  if (!options_.config_file.empty())
+    status.config = std::filesystem::absolute(options_.config_file).lexically_normal().string();
   status.notes = options_.notes;
   for (std::string& problem : kept_.problems()) status.notes.push_back(std::move(problem));
   for (std::string& line : scheduler_.unfit_reserves()) status.notes.push_back(std::move(line));

@@ -42,6 +42,13 @@ TEST_F(ManagerTest, WrongCallsAreNamedErrorsAndChangeNothing) {
   EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
+TEST_F(ManagerTest, TheConfigurationIsNamedAsGpuctlNamesIt) {
+  stop();
+  start({.config_file = "nowhere/.././gpuctl.toml"});
+  EXPECT_EQ(call("GetStatus").parameters.at("config").as_string(),
+            (std::filesystem::current_path() / "gpuctl.toml").string());
+}
+
 TEST_F(ManagerTest, LimitsThatNoGpuReachesAreNoted) {
   const auto made =
       call("CreateSlice", {{"path", "x"}, {"settings", {{"max", 500}, {"memory_max", std::int64_t{1} << 40}}}});
