@@ -44,6 +44,8 @@ std::string table_text(const std::string& path, const SliceSettings& settings) {
       text += "\"unlimited\"";
     else if (setting.text != nullptr)
       text += quoted(*(settings.*setting.text));
+    else if (setting.kind == SettingKind::group && settings.*setting.number == kNoGroup)
+      text += "\"none\"";
     else
       text += std::to_string(*(settings.*setting.number));
     text += '\n';

@@ -74,6 +74,16 @@ TEST_F(SliceFileTest, AmountsOfSingleGpusAreWrittenWithTheirNumberAndReadBack) {
   EXPECT_EQ(file.slices.at(0).change, settings);
 }
 
+TEST_F(SliceFileTest, ThatNoGroupOwnsASliceIsWrittenAndReadBack) {
+  const SliceSettings settings{.owner_uid = 1001, .owner_gid = kNoGroup};
+  const std::string text = table_text("a", settings);
+  EXPECT_EQ(text, "[slice.\"a\"]\nowner_uid = 1001\nowner_gid = \"none\"\n");
+  const SliceFile file = read(text);
+  EXPECT_EQ(file.problems, std::vector<std::string>());
+  EXPECT_EQ(file.slices.at(0).change, settings);
+  EXPECT_EQ(read("[slice.a]\nowner_gid = -1\n").problems.size(), 1u);
+}
+
 TEST_F(SliceFileTest, AUnitWhoseNameSystemdEscapedIsWrittenAndReadBack) {
   const SliceSettings settings{.join = "unit:a\\x2db.service,user:7"};
   const SliceFile file = read(table_text("a", settings));

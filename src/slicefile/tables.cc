@@ -62,6 +62,8 @@ void SliceTables::setting(const std::string& prefix, const toml::key& key, const
     change.*setting->lifted = true;
   else if (setting->kind == SettingKind::bytes && lifts_limit(words))
     change.*setting->number = 0;
+  else if (setting->kind == SettingKind::group && words == "none")
+    change.*setting->number = kNoGroup;
   else
     change.*setting->number = setting->kind == SettingKind::user    ? user(field, node)
                               : setting->kind == SettingKind::group ? group(field, node)

@@ -29,8 +29,6 @@ ipc::SliceSettings settings_of(const ipc::Slice& slice) {
 #undef GPUCTL_LIMIT
   for (const SliceSetting& setting : kSliceSettings)
     if (slice.path == "/" && !setting.on_root) drop(setting, settings);
-  // In a file that no group owns a slice is said by leaving it out.
-  if (settings.owner_gid == kNoGroup) settings.owner_gid.reset();
   return settings;
 }
 

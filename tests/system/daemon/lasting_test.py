@@ -42,6 +42,22 @@ class Lasting(instance.SystemTest):
         self.assertEqual({path: self.slice(path) for path in self.paths()}, before)
         self.assertEqual(self.paths(), ["/", "a", "a/b"])
 
+    def test_a_group_from_which_a_slice_was_taken_does_not_get_it_back(self):
+        of_a_group = instance.ALWAYS_REWRITTEN + "[slice.ml]\nowner_uid = 1000\nowner_gid = 44\n"
+        self.start_daemon(config=of_a_group)
+        self.assertEqual(self.slice("ml")["owner_gid"], 44)
+        self.gpuctl("set", "ml", "owner=4000000001")  # whose group nobody knows
+        before = self.slice("ml")
+        self.assertEqual((before["owner_uid"], before["owner_gid"]), (4000000001, -1))
+        self.gpuctl("save", "--config", self.scratch / "gpuctl.toml")
+        self.daemon.process.send_signal(signal.SIGHUP)
+        instance.wait_until(lambda: "the configuration was read again" in self.daemon.err(), "a reload")
+        self.assertEqual(self.slice("ml"), before)
+        self.end_daemon()
+        shutil.rmtree(self.state)  # as a boot does
+        self.start_daemon(config=of_a_group)
+        self.assertEqual(self.slice("ml"), before)
+
     def test_a_tree_is_applied_under_a_running_program_or_not_at_all(self):
         self.start_daemon()
         for path in ("batch", "gone"):
