@@ -162,6 +162,13 @@ SliceResult<void> SliceTree::change(std::string_view path, const SliceChange& ch
   return {};
 }
 
+bool SliceTree::changes_nothing(std::string_view path, const SliceChange& change) const {
+  const Slice* now = find(path);
+  if (now == nullptr) return false;
+  const auto wanted = changed(path, change, Caller{});
+  return wanted && *wanted == *now;
+}
+
 void SliceTree::isolate(std::string_view path, bool isolated) {
   const auto found = slices_.find(path);
   if (found != slices_.end() && found->second.isolated_by_auto) found->second.isolated = isolated;
@@ -171,8 +178,12 @@ SliceResult<void> SliceTree::apply(std::span<const Edit> edits, const Caller& ca
   SliceTree all = *this;
   for (at = 0; at < edits.size(); ++at) {
     const auto& [path, change] = edits[at];
-    const auto wanted =
-        all.find(path) == nullptr ? all.fresh(path, *change, caller) : all.changed(path, *change, caller);
+    if (all.changes_nothing(path, *change)) continue;
+    SliceChange rest = *change, policy;
+    std::swap(rest.policy, policy.policy);
+    const bool only_policy = all.changes_nothing(path, rest);
+    const auto wanted = all.find(path) == nullptr ? all.fresh(path, *change, caller)
+                                                  : all.changed(path, only_policy ? policy : *change, caller);
     if (!wanted) return wanted.error();
     all.slices_.insert_or_assign(std::string(path), *wanted);
   }

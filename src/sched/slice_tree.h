@@ -58,7 +58,8 @@ class SliceTree {
     const SliceChange* change;
   };
   /// Many slices at once, parents first: only the tree that follows from all edits must be admitted, so slices can
-  /// exchange reserves. Reserves may add up to `capacity`, which is no device's. `at`: the edit that is refused.
+  /// exchange reserves. Reserves may add up to `capacity`, which is no device's. `at`: the edit that is refused. Rights
+  /// are asked for what differs.
   SliceResult<void> apply(std::span<const Edit> edits, const Caller& caller, CapSM capacity, std::size_t& at);
   /// `clients`: how many clients are in the slice now. slice_busy unless that is 0 and the slice has no children.
   SliceResult<void> remove(std::string_view path, std::size_t clients, const Caller& caller);
@@ -71,6 +72,9 @@ class SliceTree {
   /// Whether the caller is root or owns `path` or a slice above it, and so may change what is below and end its
   /// programs.
   bool may_change_below(std::string_view path, const Caller& caller) const;
+
+  /// Whether the slice exists and would be as it is, whoever made the change.
+  bool changes_nothing(std::string_view path, const SliceChange& change) const;
 
   /// Isolates the slice or not, if its isolation is "auto".
   void isolate(std::string_view path, bool isolated);

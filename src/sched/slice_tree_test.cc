@@ -227,6 +227,25 @@ TEST(SliceTreeRights, AGroupMayOwn) {
   EXPECT_EQ(code_of(tree.create("lab/z", {}, outsider)), Code::permission_denied);
 }
 
+TEST(SliceTreeRights, AnEditNeedsThemForWhatDiffers) {
+  SliceTree tree = tree_of_132();
+  ASSERT_TRUE(tree.create("alice", {.reserve = 20, .owner_uid = 1000}, kRoot));
+  ASSERT_TRUE(tree.create("other", {.weight = 7}, kRoot));
+  const SliceChange same{.reserve = 20, .weight = 100, .policy = "share"}, policy{.reserve = 20, .policy = "hpf"},
+      weight{.weight = 8, .policy = "share"}, other{.weight = 7}, child{.reserve = 5}, root{};
+  const auto applied = [&](const std::vector<SliceTree::Edit>& edits) {
+    std::size_t at = 0;
+    return tree.apply(edits, Caller{1000, {}}, tree.capacity(), at);
+  };
+  EXPECT_TRUE(applied({{"/", &root}, {"alice", &same}, {"alice/x", &child}, {"other", &other}}));
+  EXPECT_EQ(tree.find("alice/x")->owner_uid, 1000u);
+  EXPECT_EQ(code_of(applied({{"alice", &weight}, {"alice/y", &child}})), Code::permission_denied);
+  EXPECT_EQ(code_of(applied({{"alice/y", &child}, {"other", &weight}})), Code::permission_denied);
+  EXPECT_EQ(tree.find("alice/y"), nullptr);
+  EXPECT_TRUE(applied({{"alice", &policy}, {"other", &other}})) << "as by change()";
+  EXPECT_EQ(tree.find("alice")->job_policy, "hpf");
+}
+
 TEST(SliceTreeRights, WhoMayJoin) {
   SliceTree tree = tree_of_132();
   const Caller alice{1000, {}}, bob{1001, {}};

@@ -82,6 +82,23 @@ TEST_F(ApplySlices, SlicesExchangeReservesAndKeepTheirOwners) {
   EXPECT_EQ(slice("b").at("reserve"), 100);
 }
 
+TEST_F(ApplySlices, AnOwnerAppliesATreeThatDiffersBelowItsSliceAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  create("ours", {{"reserve", 20}, {"owner_uid", 4711}});
+  create("theirs", {{"weight", 7}});
+  auto owner = connect_as(4711);
+  json::array tree{wanted("ours", {{"reserve", 20}}), wanted("ours/new"), wanted("theirs", {{"weight", 7}})};
+  EXPECT_EQ(call(owner, "ApplySlices", {{"slices", tree}}).error, "");
+  EXPECT_EQ(paths(), Paths({"/", "ours", "ours/new", "theirs"}));
+  tree[1] = wanted("ours/newer");
+  tree[2] = wanted("theirs", {{"weight", 8}});
+  EXPECT_EQ(call(owner, "ApplySlices", {{"slices", tree}}).error, "io.gpuctl.PermissionDenied");
+  tree.pop_back();
+  EXPECT_EQ(call(owner, "ApplySlices", {{"slices", tree}}).error, "io.gpuctl.PermissionDenied") << "to delete it";
+  EXPECT_EQ(paths(), Paths({"/", "ours", "ours/new", "theirs"}));
+  EXPECT_EQ(slice("theirs").at("weight"), 7);
+}
+
 /// What a change that is only checked answers is what the change would be.
 TEST_F(ApplySlices, WhatIsOnlyCheckedChangesNothing) {
   create("a", {{"reserve", 8}, {"max", 40}});
