@@ -1,7 +1,9 @@
 // ApplySlices: the whole tree at once, as `gpuctl apply` wants it.
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "base/slurm_job.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
@@ -38,18 +40,30 @@ WantedTree read_tree(ipc::Fields& fields) {
   return wanted;
 }
 
-/// Deletes what is not wanted, the deepest slices first, and makes or changes the rest.
+/// What is not wanted, the deepest slices first. Slices of Slurm's jobs go with their jobs, so those stay, and what is
+/// above them.
+std::vector<std::string> not_wanted(const WantedTree& wanted, const sched::Slices& slices) {
+  std::vector<std::string> gone;
+  std::set<std::string_view> stay{"/"};
+  for (auto slice = slices.rbegin(); slice != slices.rend(); ++slice) {
+    const std::string& path = slice->first;
+    if (stay.contains(path) || belongs_to_slurm_job(path))
+      stay.insert(sched::parent_path(path));
+    else if (!wanted.contains(path))
+      gone.push_back(path);
+  }
+  return gone;
+}
+
+/// Deletes what is not wanted, and makes or changes the rest.
 sched::SliceResult<void> apply(const WantedTree& wanted, const sched::Caller& caller,
                                const std::function<std::size_t(std::string_view)>& clients_in, sched::SliceTree& tree) {
   for (const auto& [path, settings] : wanted)
     if (const auto above = sched::parent_path(path); path != "/" && above != "/" && !wanted.contains(above))
       return sched::SliceError{
           .code = sched::SliceError::Code::no_such_slice, .path = std::string(above), .field = {}, .reason = {}};
-  std::vector<std::string> gone;
-  for (const auto& [path, slice] : tree.slices())
-    if (path != "/" && !wanted.contains(path)) gone.push_back(path);
-  for (auto path = gone.rbegin(); path != gone.rend(); ++path)
-    if (auto removed = tree.remove(*path, clients_in(*path), caller); !removed) return removed;
+  for (const std::string& path : not_wanted(wanted, tree.slices()))
+    if (auto removed = tree.remove(path, clients_in(path), caller); !removed) return removed;
   std::vector<sched::SliceTree::Edit> edits;
   for (const auto& [path, settings] : wanted) edits.push_back({path, &settings});
   std::size_t at = 0;

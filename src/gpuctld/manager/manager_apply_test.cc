@@ -82,6 +82,19 @@ TEST_F(ApplySlices, SlicesExchangeReservesAndKeepTheirOwners) {
   EXPECT_EQ(slice("b").at("reserve"), 100);
 }
 
+TEST_F(ApplySlices, SlicesOfSlurmsJobsStayUnlessNamedWithThoseAboveThem) {
+  create("slurm", {{"weight", 7}});
+  for (const char* path : {"slurm/job-7", "slurm/job-7/step-0", "slurm/other", "job-8"}) create(path, {{"weight", 9}});
+  EXPECT_EQ(apply({wanted("new")}).error, "");
+  EXPECT_EQ(paths(), Paths({"/", "new", "slurm", "slurm/job-7", "slurm/job-7/step-0"}));
+  EXPECT_EQ(slice("slurm").at("weight"), 7);
+  EXPECT_EQ(slice("slurm/job-7/step-0").at("weight"), 9);
+  EXPECT_EQ(apply({wanted("slurm"), wanted("slurm/job-7", {{"weight", 5}})}).error, "");
+  EXPECT_EQ(paths(), Paths({"/", "slurm", "slurm/job-7", "slurm/job-7/step-0"}));
+  EXPECT_EQ(slice("slurm/job-7").at("weight"), 5);
+  EXPECT_EQ(slice("slurm/job-7/step-0").at("weight"), 9);
+}
+
 TEST_F(ApplySlices, AnOwnerAppliesATreeThatDiffersBelowItsSliceAlone) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
   create("ours", {{"reserve", 20}, {"owner_uid", 4711}});
