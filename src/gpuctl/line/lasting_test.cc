@@ -20,6 +20,7 @@ class Lasting : public CommandLine {
     ipc::Status status;
     status.config = config();
     daemon_.on("GetStatus", to_json(status));
+    daemon_.on("NoteSaved", boost::json::object());
   }
   ~Lasting() override { fs::remove_all(directory_); }
   std::string config() const { return directory_ + "/gpuctl.toml"; }
@@ -84,6 +85,24 @@ TEST_F(Lasting, WhatIsMadeToLastIsSavedWhereTheDaemonReads) {
   daemon_.on("CreateSlice", boost::json::object());
   EXPECT_EQ(gpuctl({"create-slice", "batch", "--persist", "--config", config()}).err, "");
   EXPECT_TRUE(fs::exists(drop_in("batch")));
+}
+
+TEST_F(Lasting, TheDaemonIsToldWhenAllIsWritten) {
+  daemon_.on("NoteSaved", [this](const boost::json::object&) {
+    EXPECT_TRUE(fs::exists(drop_in("batch")));
+    return std::vector{ipc::Reply{}};
+  });
+  for (const bool all : {true, false}) {
+    EXPECT_EQ(gpuctl(all ? std::vector<std::string>{"save", "--config", config()}
+                         : std::vector<std::string>{"save", "batch", "--config", config()})
+                  .err,
+              "");
+    EXPECT_EQ(daemon_.calls().back().member(), "NoteSaved");
+  }
+  daemon_.refuse("NoteSaved", "InvalidValue",
+                 {{"field", "configuration"}, {"reason", "x.toml:1:1: most: unknown key"}});
+  expect_error({"save", "--config", config()}, kExitRefused,
+               "the files are written, but not noted by gpuctld: configuration: x.toml:1:1: most: unknown key");
 }
 
 TEST_F(Lasting, SaveWritesOnlyWhereTheDaemonReads) {

@@ -68,13 +68,16 @@ Outcome<SavedSlices> save_slices(const Context& context, const std::string& path
       return Failure{kExitRefused, written.error().message};
     saved.written.push_back(file);
   }
-  if (!path.empty()) return saved;
-  for (const std::string& file : slicefile::saved_drop_ins(directory)) {
+  const auto there = path.empty() ? slicefile::saved_drop_ins(directory) : std::vector<std::string>();
+  for (const std::string& file : there) {
     if (std::ranges::find(saved.written, file) != saved.written.end()) continue;
     if (::unlink(file.c_str()) != 0)
       return Failure{kExitRefused, file + ": cannot be removed: " + std::strerror(errno)};
     saved.removed.push_back(file);
   }
+  if (const auto noted = ask(context, "NoteSaved"); !noted)
+    return Failure{noted.error().exit_status,
+                   "the files are written, but not noted by gpuctld: " + noted.error().message};
   return saved;
 }
 

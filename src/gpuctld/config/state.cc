@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/one_line.h"
@@ -38,6 +39,11 @@ sched::SliceChange with_defaults(sched::SliceChange now, const std::string& befo
       now.*setting.number = setting.kind == SettingKind::user ? owner : setting.number_default;
   }
   return now;
+}
+
+/// What the configuration says of a slice, to compare it with what it said.
+std::string said_text(const ConfiguredSlice& slice) {
+  return ipc::to_text(ipc::to_json(slice.change));
 }
 
 /// What becomes of a slice by the configuration.
@@ -91,7 +97,7 @@ Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
   std::map<std::string, Wanted, sched::PathLess> wanted;
   std::map<std::string, std::string> said;
   for (const ConfiguredSlice& slice : config.slices) {
-    const std::string text = ipc::to_text(ipc::to_json(slice.change));
+    const std::string text = said_text(slice);
     said[slice.path] = text;
     const bool exists = tree.find(slice.path) != nullptr;
     const auto before = configured.find(slice.path);
@@ -120,6 +126,22 @@ Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
   }
   configured = std::move(said);
   return {};
+}
+
+void note_saved(const Config& config, std::uint32_t owner, const sched::SliceTree& tree,
+                std::map<std::string, std::string>& configured) {
+  std::set<std::string_view> said;
+  for (const ConfiguredSlice& slice : config.slices) {
+    said.insert(slice.path);
+    const auto before = configured.find(slice.path);
+    if (tree.changes_nothing(
+            slice.path, before == configured.end() ? slice.change : with_defaults(slice.change, before->second, owner)))
+      configured[slice.path] = said_text(slice);
+  }
+  std::erase_if(configured, [&](const auto& entry) {
+    return !said.contains(entry.first) && (tree.find(entry.first) == nullptr ||
+                                           tree.changes_nothing(entry.first, with_defaults({}, entry.second, owner)));
+  });
 }
 
 }  // namespace gpuctl::daemon

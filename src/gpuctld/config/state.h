@@ -24,4 +24,9 @@ void restore_slices(const State& state, sched::SliceTree& tree, std::vector<std:
 Result<void> apply_config(const Config& config, bool force, std::uint32_t owner,
                           std::map<std::string, std::string>& configured, sched::SliceTree& tree);
 
+/// `config` was written as the slices are. What changes nothing in `tree` counts as applied (`configured` is updated):
+/// what is set from now on is later.
+void note_saved(const Config& config, std::uint32_t owner, const sched::SliceTree& tree,
+                std::map<std::string, std::string>& configured);
+
 }  // namespace gpuctl::daemon

@@ -261,6 +261,48 @@ TEST(ApplyConfig, AReserveThatTheGpuDoesNotHaveIsNoMistake) {
   EXPECT_EQ(tree.find("b")->reserve, sched::CapSM{30});
 }
 
+TEST(NoteSaved, WhatIsSetAfterwardsGoesBeforeTheFiles) {
+  sched::SliceTree tree = tree_of(132);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(config_of("a", {.max = 4}), false, 0, configured, tree));
+  ASSERT_TRUE(tree.create("b", {}, kRoot));
+  for (const std::int64_t weight : {7, 8}) {
+    const sched::SliceChange change{.max = 4, .weight = weight, .frozen = "no", .owner_gid = -1};
+    const Config saved = config_with_all({{"/", {.max_unlimited = true}}, {"a", change}, {"b", {.weight = weight}}});
+    for (const char* path : {"a", "b"}) ASSERT_TRUE(tree.change(path, {.weight = weight}, kRoot));
+    note_saved(saved, 0, tree, configured);
+    for (const char* path : {"a", "b"}) ASSERT_TRUE(tree.change(path, {.max = 1, .frozen = "yes"}, kRoot));
+    const sched::Slices before = tree.slices();
+    ASSERT_TRUE(apply_config(saved, false, 0, configured, tree));
+    EXPECT_EQ(tree.slices(), before);
+    for (const char* path : {"a", "b"}) ASSERT_TRUE(tree.change(path, {.max = 4, .frozen = "no"}, kRoot));
+  }
+}
+
+TEST(NoteSaved, WhatDiffersIsStillToBeApplied) {
+  sched::SliceTree tree = tree_of(132);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(config_with_all({{"a", {.max = 4}}, {"b", {.reserve = 8}}}), false, 0, configured, tree));
+  const Config other = config_with_all({{"a", {.max = 5}}, {"b", {.weight = 100}}, {"new", {}}});
+  note_saved(other, 0, tree, configured);
+  ASSERT_TRUE(apply_config(other, false, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->max, sched::CapSM{5});
+  EXPECT_EQ(tree.find("b")->reserve, sched::CapSM{0}) << "a key that is gone differs too";
+  EXPECT_NE(tree.find("new"), nullptr);
+}
+
+TEST(NoteSaved, AFileThatIsGoneWithItsSliceSaysNothingOfALaterOneOfThatName) {
+  sched::SliceTree tree = tree_of(132);
+  std::map<std::string, std::string> configured;
+  ASSERT_TRUE(apply_config(config_with_all({{"a", {.max = 4}}, {"b", {.max = 4}}}), false, 0, configured, tree));
+  ASSERT_TRUE(tree.remove("a", 0, kRoot));
+  note_saved(Config(), 0, tree, configured);
+  ASSERT_TRUE(tree.create("a", {.max = 2}, kRoot));
+  ASSERT_TRUE(apply_config(Config(), false, 0, configured, tree));
+  EXPECT_EQ(tree.find("a")->max, sched::CapSM{2});
+  EXPECT_EQ(tree.find("b")->max, sched::kUnlimitedCapSM) << "it was still there";
+}
+
 TEST(ApplyConfig, IsAllOrNothingAndNamesThePlace) {
   sched::SliceTree tree = tree_of(8);
   std::map<std::string, std::string> configured;

@@ -136,6 +136,7 @@ class Manager {
   Answer delete_slice(Session& session, ipc::Fields& fields);
   Answer set_slice(Session& session, ipc::Fields& fields);
   Answer apply_slices(Session& session, ipc::Fields& fields);
+  Answer note_saved(Session& session, ipc::Fields& fields);
   Answer list_slices(Session& session, ipc::Fields& fields);
   Answer get_slice(Session& session, ipc::Fields& fields);
   Answer list_clients(Session& session, ipc::Fields& fields);

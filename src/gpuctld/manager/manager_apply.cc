@@ -1,9 +1,10 @@
-// ApplySlices: the whole tree at once, as `gpuctl apply` wants it.
+// The whole tree at once: ApplySlices, as `gpuctl apply` wants it, and NoteSaved, after `gpuctl save`.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/slurm_job.h"
+#include "gpuctld/config/state.h"
 #include "gpuctld/manager/manager.h"
 #include "gpuctld/protocol/answers.h"
 #include "gpuctld/protocol/convert.h"
@@ -109,6 +110,21 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
   if (dry_run) return success(std::move(reply));
   if (!changes.empty()) change_tree(std::move(tree), session.peer().uid);
   return changed(std::move(reply), {}, doubts);
+}
+
+Answer Manager::note_saved(Session& session, ipc::Fields& fields) {
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  if (!scheduler_.tree().may_change_below("/", caller(session)))
+    return refuse(
+        sched::SliceError{.code = sched::SliceError::Code::permission_denied, .path = "/", .field = {}, .reason = {}});
+  const ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
+  if (!outcome.problems.empty()) return invalid("configuration", outcome.problems.front());
+  auto configured = kept_.configured();
+  daemon::note_saved(outcome.config, options_.root_uid, scheduler_.tree(), configured);
+  kept_.set_configured(std::move(configured));
+  kept_.save_slices();
+  return success();
 }
 
 }  // namespace gpuctl::daemon

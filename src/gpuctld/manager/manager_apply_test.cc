@@ -1,4 +1,6 @@
 // ApplySlices: all or nothing, and what is said of it beforehand.
+#include <fstream>
+
 #include "gpuctld/testing/manager_fixture.h"
 
 namespace gpuctl::daemon {
@@ -140,6 +142,33 @@ TEST_F(ApplySlices, WhatIsOnlyCheckedChangesNothing) {
   EXPECT_EQ(paths(), tree);
   EXPECT_EQ(slice("a"), before);
   EXPECT_EQ(call("Events").parameters.at("events").as_array().size(), 2u) << "neither changes nor refusals";
+}
+
+TEST_F(ApplySlices, WhatIsSetAfterItWasSavedIsThereAfterARestart) {
+  const std::string file = directory_ + "/gpuctl.toml";
+  const auto start_anew = [&] {
+    stop();
+    start({.config_file = file}, read_config(file, true).config);
+  };
+  std::ofstream(file).close();
+  start_anew();
+  create("a", {{"max", 4}});
+  std::ofstream(file) << "[slice.a]\nmax = 4\n";
+  EXPECT_EQ(call("NoteSaved").error, "");
+  call("SetSlice", {{"path", "a"}, {"settings", {{"max", 1}, {"frozen", "yes"}}}});
+  start_anew();
+  EXPECT_EQ(slice("a").at("max"), 1);
+  EXPECT_EQ(slice("a").at("frozen"), "yes");
+  std::ofstream(file) << "[slice.a]\nmax = 2\n";
+  start_anew();
+  EXPECT_EQ(slice("a").at("max"), 2) << "the file was changed otherwise";
+  std::ofstream(file) << "[slice.a]\nmost = 2\n";
+  const auto mistaken = call("NoteSaved");
+  EXPECT_EQ(mistaken.error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(mistaken.parameters.at("field"), "configuration");
+  if (::geteuid() != 0) return;  // only root can connect as another user
+  auto stranger = connect_as(4711);
+  EXPECT_EQ(call(stranger, "NoteSaved").error, "io.gpuctl.PermissionDenied");
 }
 
 TEST_F(ApplySlices, WhatIsBelowGoesTooUnlessAProgramIsThere) {

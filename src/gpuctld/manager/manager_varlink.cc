@@ -32,7 +32,8 @@ constexpr double kCostOfMemory = 0.1;
 
 double cost_of(std::string_view method) {
   if (method == "GetUsage") return kCostOfUsage;
-  if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices")
+  if (method == "CreateSlice" || method == "SetSlice" || method == "DeleteSlice" || method == "ApplySlices" ||
+      method == "NoteSaved")
     return kCostOfTree;
   if (method == "Attach" || method == "MakePage" || method == "ServeMps" || method == "GetMpsPercentage" ||
       method == "SetHint" || method == "ReportFault" || method == "Kill" || method == "Move")
@@ -104,6 +105,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"DeleteSlice", &Manager::delete_slice},
       {"SetSlice", &Manager::set_slice},
       {"ApplySlices", &Manager::apply_slices},
+      {"NoteSaved", &Manager::note_saved},
       {"ListSlices", &Manager::list_slices},
       {"GetSlice", &Manager::get_slice},
       {"ListClients", &Manager::list_clients},

@@ -42,6 +42,21 @@ class Lasting(instance.SystemTest):
         self.assertEqual({path: self.slice(path) for path in self.paths()}, before)
         self.assertEqual(self.paths(), ["/", "a", "a/b"])
 
+    def test_what_is_set_after_it_was_saved_lasts_over_a_crash(self):
+        self.start_daemon()
+        config = self.scratch / "gpuctl.toml"
+        self.gpuctl("create-slice", "batch", "--max", 4, "--persist", "--config", config)
+        for most in (1, 2):
+            self.gpuctl("set", "batch", f"max={most}")
+            self.gpuctl("freeze", "batch")
+            self.daemon.kill()
+            self.start_daemon()
+            slice_now = self.slice("batch")
+            self.assertEqual((slice_now["max"], slice_now["frozen"]), (most, "yes"))
+            self.gpuctl("thaw", "batch")
+            self.gpuctl("set", "batch", "max=3")
+            self.gpuctl("save", "--config", config)
+
     def test_a_group_from_which_a_slice_was_taken_does_not_get_it_back(self):
         of_a_group = instance.ALWAYS_REWRITTEN + "[slice.ml]\nowner_uid = 1000\nowner_gid = 44\n"
         self.start_daemon(config=of_a_group)

@@ -41,6 +41,7 @@ PARAMETERS = {
     "SetSlice": ("path", "settings", "check"),
     "DeleteSlice": ("path", "recursive", "check"),
     "ApplySlices": ("slices", "dry_run"),
+    "NoteSaved": (),
     "GetSlice": ("path",),
     "Explain": ("pid",),
     "ForgetKernels": ("uid",),
