@@ -20,7 +20,8 @@ def number_of(text: str) -> int | None:
 
 
 def settings_of(name: str, value: int | str | None) -> dict[str, Any]:
-    """The fields of `SliceSettings` that give the amount `name` a value. None, or "none", is no limit."""
+    """The fields of `SliceSettings` that give the amount `name` a value. None, or "none", is no limit. What is no
+    amount gpuctld refuses."""
     if not isinstance(value, str):
         return {LIFTED[name]: True} if value is None and name in LIFTED else {name: value}
     first, _, others = value.partition(",")
@@ -28,7 +29,9 @@ def settings_of(name: str, value: int | str | None) -> dict[str, Any]:
     lifted = first in ("none", "unlimited")
     if number is None and not lifted:
         others = value
-    said: dict[str, Any] = {f"{name}_per_gpu": others or SAME_ON_EACH}
+    elif "," not in value:
+        others = SAME_ON_EACH
+    said: dict[str, Any] = {f"{name}_per_gpu": others}
     if name in LIFTED and number is None:
         return {LIFTED[name]: True, **said}
     return {name: number or 0, **said}

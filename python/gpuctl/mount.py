@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import errno
+import grp
 import itertools
 import os
+import pwd
 import re
 import signal
 import stat
@@ -41,9 +43,32 @@ ERRORS = {
 }
 
 
+def id_of(kind: str, name: str) -> int:
+    """The number of a user or group, which may be given already. Names first: a user may be called 1000."""
+    try:
+        return pwd.getpwnam(name).pw_uid if kind == "user" else grp.getgrnam(name).gr_gid
+    except KeyError:
+        return int(name)
+
+
+def join_of(text: str) -> str:
+    """The list of who joins a slice, with numbers in place of the names of users and groups."""
+    parts = [part.partition(":") for part in text.split(",")]
+    return ",".join(
+        f"{kind}:{id_of(kind, name)}" if kind in ("user", "group") else kind + colon + name
+        for kind, colon, name in parts
+    )
+
+
 def value_of(key: str, text: str) -> int | str | None:
     """What is written into a file, as gpuctld wants it."""
     text = text.strip()
+    if not text:
+        raise ValueError("no value")
+    if key in ("owner_uid", "owner_gid"):
+        return id_of("user" if key == "owner_uid" else "group", text)
+    if key == "join":
+        return join_of(text)
     if key == "devices":
         return text
     if key in amounts.LIFTED and text in ("unlimited", "max"):

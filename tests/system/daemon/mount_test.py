@@ -3,6 +3,7 @@
 import errno
 import os
 import pathlib
+import pwd
 import signal
 import subprocess
 import sys
@@ -128,6 +129,28 @@ class Mount(instance.SystemTest):
         ):
             self.assertFails(code, action)
         self.assertEqual((batch / "gpu.weight").read_text(), "100\n")
+
+    def test_nothing_is_no_value(self):
+        batch = self.top / "batch"
+        for key in amounts.AMOUNTS:
+            file = batch / f"gpu.{key}"
+            file.write_text("1\n")
+            for nothing in ("\n", " \n", ",\n", "1,\n"):
+                with self.subTest(key=key, nothing=nothing):
+                    self.assertFails(errno.EINVAL, lambda file=file, nothing=nothing: file.write_text(nothing))
+                    self.assertEqual(file.read_text(), "1\n")
+
+    def test_users_and_groups_have_names(self):
+        me = pwd.getpwuid(os.getuid())
+        batch = self.top / "batch"
+        (batch / "gpu.owner_uid").write_text(me.pw_name + "\n")
+        (batch / "gpu.join").write_text(f"user:{me.pw_name},unit:a.service\n")
+        now = self.gpuctl_json("show", "batch")["slice"]
+        self.assertEqual((now["owner_uid"], now["join"]), (me.pw_uid, f"user:{me.pw_uid},unit:a.service"))
+        for key in ("owner_uid", "owner_gid", "join"):
+            before = (batch / f"gpu.{key}").read_text()
+            self.assertFails(errno.EINVAL, lambda key=key: (batch / f"gpu.{key}").write_text("user:no such name\n"))
+            self.assertEqual((batch / f"gpu.{key}").read_text(), before)
 
     def test_it_outlives_the_daemon(self):
         self.daemon.kill()

@@ -111,6 +111,12 @@ class Amounts(unittest.TestCase):
                 same = {f"{name}_per_gpu": "none"}
                 self.assertEqual({**same, **again}, {**same, **said})
 
+    def test_what_is_no_amount_is_said_as_it_is(self):
+        for name in amounts.AMOUNTS:
+            for value, others in (("", ""), (",", ","), ("4,", ""), (",0:2", ",0:2")):
+                with self.subTest(name=name, value=value):
+                    self.assertEqual(amounts.settings_of(name, value)[f"{name}_per_gpu"], others)
+
 
 class Package(instance.SystemTest):
     def setUp(self):
@@ -141,6 +147,13 @@ class Package(instance.SystemTest):
         with self.assertRaisesRegex(gpuctl.Refused, "weight"):
             self.daemon_there.create("batch", weight=0)
         self.assertEqual([one.path for one in self.daemon_there.slices()], ["/"])
+        batch = self.daemon_there.create("batch", **dict.fromkeys(amounts.AMOUNTS, 1))
+        for name in amounts.AMOUNTS:
+            for value in ("", ",", "4,", ",0:2"):
+                with self.subTest(name=name, value=value), self.assertRaisesRegex(gpuctl.Refused, f"{name}_per_gpu"):
+                    batch.set(**{name: value})
+        now = batch.get()
+        self.assertEqual([amounts.value_of(now, name) for name in amounts.AMOUNTS], [1] * len(amounts.AMOUNTS))
 
     def test_no_daemon(self):
         with self.assertRaisesRegex(gpuctl.Unreachable, "nowhere"):
