@@ -20,7 +20,8 @@ def default_socket() -> str:
 
 
 def connect(socket: str | os.PathLike[str] | None = None, patience_s: float = 30) -> Daemon:
-    """Raises Unreachable if there is no daemon. patience_s: how long a call may take."""
+    """Raises Unreachable if there is no daemon. patience_s: how long a call may take. After one that takes longer, or
+    is interrupted, the connection is closed."""
     path = os.fspath(socket) if socket is not None else default_socket()
     try:
         return Daemon(Varlink(path, patience_s), path)
@@ -44,10 +45,10 @@ class Daemon:
     def close(self) -> None:
         self._varlink.close()
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Any method of io.gpuctl: the parameters of its reply."""
+    def call(self, method: str, more_s: float = 0, /, **parameters: Any) -> dict[str, Any]:
+        """Any method of io.gpuctl: the parameters of its reply. more_s: how much longer than patience_s it may take."""
         try:
-            reply = self._varlink.call(method, **parameters)
+            reply = self._varlink.call(method, more_s, **parameters)
         except (EOFError, OSError, ValueError) as error:
             raise Unreachable(f"{method}: gpuctld closed the connection or did not answer: {error}") from error
         if "error" in reply:
@@ -92,8 +93,10 @@ class Daemon:
         try:
             yield made
         finally:
-            made.kill()
-            made.delete()
+            # A call that was interrupted has closed our connection.
+            with connect(self.socket, self._varlink.patience_s) as anew:
+                anew.handle(path).kill()
+                anew.handle(path).delete()
 
 
 class Handle:
@@ -119,7 +122,7 @@ class Handle:
 
     def kill(self, timeout_ms: int = 2000) -> None:
         """Ends the programs in it and below it, and waits until they have ended."""
-        self.daemon.call("Kill", slice=self.path, timeout_ms=timeout_ms)
+        self.daemon.call("Kill", timeout_ms / 1000, slice=self.path, timeout_ms=timeout_ms)
 
     def command(self, program: Sequence[str | os.PathLike[str]]) -> list[str]:
         """What starts `program` in the slice, for subprocess and the like. It needs gpuctl in PATH."""

@@ -53,15 +53,22 @@ class Varlink:
             message["more"] = True
         self.socket.sendall(json.dumps(message).encode() + b"\0")
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The whole reply, also if it is an error."""
-        self.send(method, parameters)
-        return self.receive()
+    def call(self, method: str, more_s: float = 0, /, **parameters: Any) -> dict[str, Any]:
+        """The whole reply, also if it is an error. Raises what `receive` does, and closes the connection then: what
+        comes late must not be taken for the reply to the next call."""
+        if self.socket.fileno() < 0:
+            raise EOFError("this connection was closed, as a call had no reply; connect again")
+        try:
+            self.send(method, parameters)
+            return self.receive(more_s)
+        except BaseException:
+            self.socket.close()
+            raise
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self, more_s: float = 0) -> dict[str, Any]:
         """The next reply. Raises EOFError if the daemon closed the connection, TimeoutError if it takes longer than
-        patience_s in all, ValueError if it is no reply."""
-        until = time.monotonic() + self.patience_s
+        patience_s and more_s in all, ValueError if it is no reply."""
+        until = time.monotonic() + self.patience_s + more_s
         while b"\0" not in self.buffer:
             self.socket.settimeout(max(until - time.monotonic(), 0.001))
             if time.monotonic() > until:

@@ -128,6 +128,7 @@ Result<void> Connection::send(const Call& call, milliseconds timeout) noexcept {
     const std::string message = encode(call);
     if (message.size() - 1 > kMaxMessageBytes)
       return fail("message longer than " + std::to_string(kMaxMessageBytes) + " bytes");
+    if (!socket_) return fail("the connection is closed, as a call had no answer");
     const Deadline deadline(timeout);
     std::size_t sent = 0;
     while (sent < message.size()) {
@@ -177,9 +178,10 @@ Result<Reply> Connection::receive(milliseconds timeout) noexcept {
 }
 
 Result<Reply> Connection::call(const Call& call, milliseconds timeout) noexcept {
-  if (Result<void> sent = send(call, timeout); !sent) return sent.error();
-  if (call.oneway) return Reply{};
-  return receive(timeout);
+  const Result<void> sent = send(call, timeout);
+  Result<Reply> reply = !sent ? sent.error() : call.oneway ? Result<Reply>(Reply{}) : receive(timeout);
+  if (!reply) socket_.reset();  // a late answer would be taken for that to the next call
+  return reply;
 }
 
 std::vector<UniqueFd> Connection::take_fds() noexcept {

@@ -24,7 +24,7 @@ inline constexpr std::chrono::milliseconds kNoTimeout{-1};
 /// File descriptors accepted with one message; further ones are closed unseen.
 inline constexpr std::size_t kMaxFds = 8;
 
-/// For one thread at a time. After any failure except a timeout of receive(), close it.
+/// For one thread at a time. After any failure except a timeout of receive(), close it; call() does that itself.
 class Connection {
  public:
   /// Connects to the socket at `path`. The error message names the path and what to check.

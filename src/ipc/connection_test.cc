@@ -82,6 +82,15 @@ TEST(Connection, TimesOutAndCanBeAskedAgain) {
   EXPECT_TRUE(pair.ours.receive(20ms));
 }
 
+TEST(Connection, ALateAnswerIsNotThatToTheNextCall) {
+  Pair pair;
+  EXPECT_EQ(pair.ours.call(get_status(), 20ms).error().message, "no answer in time");
+  (void)::send(pair.peer.get(), "{}", 3, MSG_NOSIGNAL);
+  const Result<Reply> next = pair.ours.call(get_status(), 20ms);
+  ASSERT_FALSE(next);
+  EXPECT_EQ(next.error().message, "the connection is closed, as a call had no answer");
+}
+
 TEST(Connection, PeerGoesAway) {
   Pair pair;
   pair.write("{\"parame");

@@ -3,8 +3,10 @@
 
 #include <boost/json/object.hpp>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "ipc/connection.h"
@@ -26,13 +28,16 @@ using Answer = BasicResult<T, Refusal>;
 class Daemon {
  public:
   static Answer<Daemon> open(const std::string& socket);
-  /// Calls io.gpuctl.`member`.
+  /// Calls io.gpuctl.`member`; by a new connection if the last call had no answer.
   Answer<boost::json::object> call(std::string_view member, boost::json::object parameters = {},
                                    std::chrono::milliseconds timeout = ipc::kDefaultTimeout);
 
  private:
-  explicit Daemon(ipc::Connection connection) : connection_(std::move(connection)) {}
-  ipc::Connection connection_;
+  Daemon(std::string socket, ipc::Connection connection)
+      : socket_(std::move(socket)), connection_(std::move(connection)) {}
+
+  std::string socket_;
+  std::optional<ipc::Connection> connection_;  ///< none: a late answer would be taken for that to the next call
 };
 
 }  // namespace gpuctl::slurm

@@ -91,6 +91,47 @@ class Connecting(unittest.TestCase):
             self.assertGreater(len(interruptions), 1)
 
 
+class LateReplies(unittest.TestCase):
+    """Of a daemon that answers the first call when it is told to."""
+
+    def setUp(self):
+        held = contextlib.ExitStack()
+        self.addCleanup(held.close)
+        folder = held.enter_context(tempfile.TemporaryDirectory())
+        self.listener = held.enter_context(socket.socket(socket.AF_UNIX))
+        self.listener.bind(f"{folder}/s")
+        self.listener.listen(1)
+        self.daemon_there = held.enter_context(gpuctl.connect(f"{folder}/s", 0.2))
+        self.peer = held.enter_context(self.listener.accept()[0])
+
+    def answer(self, path):
+        with contextlib.suppress(BrokenPipeError):
+            self.peer.sendall(b'{"parameters": {"slice": {"path": "%s"}}}\0' % path)
+
+    def test_none_is_taken_for_the_reply_to_the_next_call(self):
+        with self.assertRaisesRegex(gpuctl.Unreachable, "did not answer"):
+            self.daemon_there.slice("a")
+        self.answer(b"a")
+        with self.assertRaisesRegex(gpuctl.Unreachable, "connect again"):
+            self.daemon_there.slice("b")
+
+    def test_nor_after_an_interruption(self):
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with self.assertRaises(KeyboardInterrupt):
+            self.daemon_there.slice("a")
+        self.answer(b"a")
+        with self.assertRaisesRegex(gpuctl.Unreachable, "connect again"):
+            self.daemon_there.slice("b")
+
+    def test_kill_waits_for_the_end_of_programs_too(self):
+        answer = threading.Timer(0.5, self.answer, [b"a"])
+        answer.start()
+        self.addCleanup(answer.join)
+        self.daemon_there.handle("a").kill(timeout_ms=60000)
+
+
 class Amounts(unittest.TestCase):
     def test_what_is_given_is_what_is_read(self):
         for name, value, said in (
@@ -222,6 +263,12 @@ sys.stdin.read()
             self.assertEqual((client.pid, client.slice, len(client.usage)), (running.pid, "job", 1))
         running.wait(instance.PATIENCE_S)
         self.assertEqual([one.path for one in self.daemon_there.slices()], ["/"])
+
+    def test_a_temporary_slice_goes_without_the_connection_too(self):
+        with self.assertRaises(KeyboardInterrupt), self.daemon_there.temporary("job"):
+            self.daemon_there.close()
+            raise KeyboardInterrupt
+        self.assertEqual([one["path"] for one in self.gpuctl_json("list")["slices"]], ["/"])
 
 
 if __name__ == "__main__":
