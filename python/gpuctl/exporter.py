@@ -194,7 +194,8 @@ def _latencies(slices: Sequence[Slice]) -> Iterator[Metric]:
 
 
 class _Running:
-    """What programs that run have, summed up for each slice that they are in or below."""
+    """What programs that run have, and counted since they came to their slices, summed up for each slice that they are
+    in or below."""
 
     def __init__(self, clients: Sequence[Client]):
         self.launches: Counter[str] = Counter()
@@ -204,8 +205,8 @@ class _Running:
         for client in clients:
             for path in _up(client.slice):
                 for use in client.usage:
-                    self.launches[path] += use.launches
-                    self.evictions[path] += use.evictions
+                    self.launches[path] += use.launches - use.launches_before
+                    self.evictions[path] += use.evictions - use.evictions_before
                     self.memory[path, use.device] += use.memory
                     self.swapped[path, use.device] += use.swapped
 

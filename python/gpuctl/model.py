@@ -154,6 +154,8 @@ class ClientUsage:
     evict_us_log2: list[int] = field(default_factory=list)
     latency: list[Latency] = field(default_factory=list)
     swapped: int = 0
+    launches_before: int = 0
+    evictions_before: int = 0
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, m
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, common_sms,
   sms_told, mps_sms, priority_rank, priorities, time_slice, time_slice_us, channel_groups, latency_us_last,
-  latency_us_log2, evict_us_log2, latency, swapped))
+  latency_us_log2, evict_us_log2, latency, swapped, launches_before, evictions_before))
 BOOST_DESCRIBE_STRUCT(Client, (), (pid, uid, command, slice, state, isolated, swap_now, usage))
 BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registers, registers_original, per_sm,
   block_task_ns))

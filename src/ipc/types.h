@@ -59,9 +59,9 @@ struct Slice {
   std::int64_t granted = 0;
   std::int64_t demand = 0;
   std::int64_t clients = 0;
-  std::int64_t faults = 0;  ///< since the daemon started
-  std::int64_t ended = 0;   ///< programs in it and below it that have ended since the daemon started
-  std::int64_t ended_launches = 0;
+  std::int64_t faults = 0;          ///< since the daemon started
+  std::int64_t ended = 0;           ///< programs in it and below it that have ended since the daemon started
+  std::int64_t ended_launches = 0;  ///< what these, and programs that were moved away, counted there
   std::int64_t ended_evictions = 0;
   std::int64_t memory_waits = 0;             ///< allocations that its memory_high let wait, since the daemon started
   std::int64_t memory_refusals = 0;          ///< those that its memory_max refused, and its memory_min to others
@@ -150,6 +150,8 @@ struct ClientUsage {
   std::vector<std::int64_t> evict_us_log2;
   std::vector<Latency> latency;              ///< lately and in all; empty: nothing was counted
   std::optional<std::int64_t> swapped = {};  ///< bytes of its memory that are on the host instead; absent: none
+  /// Of launches and evictions, those of before the program came to its slice; absent: none.
+  std::optional<std::int64_t> launches_before = {}, evictions_before = {};
 };
 
 struct Client {

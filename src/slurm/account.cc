@@ -49,7 +49,10 @@ Answer<std::string> account(Daemon& daemon, const std::string& path) {
   std::int64_t launches = slice.ended_launches, evictions = slice.ended_evictions, programs = slice.ended;
   for (const ipc::Client& client : ipc::read_list<ipc::Client>(fields, "clients")) {
     ++programs;
-    for (const ipc::ClientUsage& usage : client.usage) launches += usage.launches, evictions += usage.evictions;
+    for (const ipc::ClientUsage& usage : client.usage) {
+      launches += usage.launches - usage.launches_before.value_or(0);
+      evictions += usage.evictions - usage.evictions_before.value_or(0);
+    }
   }
   if (!fields.ok()) return Refusal("the daemon's reply is not understood: " + fields.error().message);
   std::string line = "gpuctl: " + path + ": ";

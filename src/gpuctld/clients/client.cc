@@ -84,6 +84,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   // Who comes with its memory on the host has it there by an earlier daemon, and takes it back when there is room.
   client.swap_ = ipc::swap_of(ipc::load(client.stub_->swap));
   if (client.swap_.on_host()) client.want_swapped(true);
+  client.taken_.resize(devices.size());
   client.latencies_.resize(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) {
     client.slots_.emplace_back().device = devices[i];
@@ -163,6 +164,17 @@ WorkMeter::Counted Client::counted(std::size_t index) const {
           .burst_ns = ipc::load(bursts.burst_ns),
           .launches = ipc::load(usage.launches),
           .evictions = ipc::load(usage.evictions)};
+}
+
+Counts Client::take_counts() {
+  Counts sum;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].device < 0) continue;
+    const WorkMeter::Counted there = counted(i);
+    const Counts now{bounded(there.launches), bounded(there.evictions)};
+    sum += now.since(std::exchange(taken_[i], now));
+  }
+  return sum;
 }
 
 void Client::inherit(std::size_t index, const Promise& promise, std::uint32_t capsm, std::uint64_t now_ns,
@@ -361,6 +373,10 @@ ipc::ClientUsage Client::usage(std::size_t index) const {
   result.latency_us_log2 = read_histogram(shared.latency_us_log2);
   result.evict_us_log2 = read_histogram(shared.evict_us_log2);
   result.latency = latencies_[index].describe();
+  if (const std::int64_t before = taken_[index].launches; before > 0)
+    result.launches_before = std::min(before, result.launches);
+  if (const std::int64_t before = taken_[index].evictions; before > 0)
+    result.evictions_before = std::min(before, result.evictions);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// What programs that have ended reported: for each slice, the sums over those that were in it or below it. Pure.
+// What programs that have ended, or were moved away, reported: for each slice, the sums over those that were in it or
+// below it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,22 +7,22 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "ipc/types.h"
+#include "gpuctld/clients/counts.h"
 
 namespace gpuctl::daemon {
 
 class Ended {
  public:
   struct Sums {
-    std::int64_t programs = 0;
-    std::int64_t launches = 0;   ///< as the programs counted them, on all devices
-    std::int64_t evictions = 0;  ///< the same
+    std::int64_t programs = 0;  ///< that have ended
+    Counts counts;              ///< of programs while they were there
   };
 
   /// A program in `slice` has ended, or has lost its connection: then what it reports begins anew.
-  void add(std::string_view slice, const std::vector<ipc::ClientUsage>& usage);
+  void add(std::string_view slice, const Counts& counts) { add(slice, 1, counts); }
+  /// A program goes from `slice` to another one.
+  void moved(std::string_view slice, const Counts& counts) { add(slice, 0, counts); }
 
   Sums of(std::string_view slice) const;
 
@@ -29,6 +30,8 @@ class Ended {
   void keep(const std::function<bool(const std::string& slice)>& exists);
 
  private:
+  void add(std::string_view slice, std::int64_t programs, const Counts& counts);
+
   std::map<std::string, Sums, std::less<>> by_slice_;
 };
 

@@ -233,7 +233,7 @@ void Manager::on_closed(Session& session) {
   std::optional<ipc::Event> left;
   if (const Attached::Member* member = attached_.find(session); member != nullptr && member->program) {
     const std::vector<ipc::ClientUsage> usage = member->client.describe().usage;
-    ends_.ended().add(member->client.slice(), usage);
+    ends_.ended().add(member->client.slice(), member->client.take_counts());
     left = event_of("left", member->client, counts_text(usage));
   }
   if (!attached_.leave(session, now_ns())) return;

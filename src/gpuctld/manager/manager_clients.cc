@@ -299,6 +299,7 @@ void Manager::move_members(const Attached::Members& members, const std::string& 
   for (const auto& member : members) {
     Client& client = member->client;
     if (client.slice() == slice) continue;
+    ends_.ended().moved(client.slice(), client.take_counts());
     clients.push_back(&client);
     programs.push_back({client.identity().process(), slice, client.mps});
     from.emplace(client.slice(), &client);

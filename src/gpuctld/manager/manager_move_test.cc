@@ -56,6 +56,34 @@ TEST_F(MoveTest, AProgramHasAtOnceWhatItsNewSliceHas) {
   EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "none"}}).error, "io.gpuctl.NoSuchSlice");
 }
 
+TEST_F(MoveTest, WhatItLaunchedBeforeIsItsFormerSlices) {
+  for (const char* path : {"above", "above/from", "to"}) create(path, json::object());
+  FakeProgram program(connect(), "above/from");
+  const auto launch = [&](std::uint64_t count) {
+    ipc::Usage& usage = program.stub->usage[0];
+    ipc::store(usage.launches, ipc::load(usage.launches) + count);
+    ipc::store(usage.evictions, ipc::load(usage.evictions) + 1);
+  };
+  const auto ended = [&](const std::string& path) { return slice(path).at("ended_launches").to_number<int>(); };
+  const auto usage = [&] { return call("ListClients").parameters.at("clients").at(0).at("usage").at(0).as_object(); };
+  launch(570);
+  EXPECT_FALSE(usage().contains("launches_before"));
+  EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "to"}}).error, "");
+  launch(100);
+  EXPECT_EQ(ended("above/from"), 570);
+  EXPECT_EQ(usage().at("launches_before"), 570);
+  EXPECT_EQ(usage().at("launches"), 670) << "what it launched in all";
+  EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "above/from"}}).error, "");
+  launch(10);
+  EXPECT_EQ(ended("above"), 570);
+  EXPECT_EQ(ended("to"), 100);
+  EXPECT_EQ(ended("/"), 670);
+  EXPECT_EQ(usage().at("launches_before"), 670);
+  EXPECT_EQ(usage().at("evictions_before"), 2);
+  EXPECT_EQ(slice("/").at("ended_evictions"), 2);
+  EXPECT_EQ(slice("/").at("ended"), 0);
+}
+
 /// A process may have as many as its user: to move it is one decision, one record, and told once.
 TEST_F(MoveTest, AllConnectionsOfAProgramAreMovedAtOnce) {
   create("from", json::object());

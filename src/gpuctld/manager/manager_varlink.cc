@@ -444,8 +444,8 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,
   described.faults = ends_.faults().of(path);
   const Ended::Sums ended = ends_.ended().of(path);
   described.ended = ended.programs;
-  described.ended_launches = ended.launches;
-  described.ended_evictions = ended.evictions;
+  described.ended_launches = ended.counts.launches;
+  described.ended_evictions = ended.counts.evictions;
   if (const auto counts = memory_counts_.find(path); counts != memory_counts_.end()) {
     described.memory_waits = counts->second.waits;
     described.memory_refusals = counts->second.refusals;

@@ -148,6 +148,24 @@ class Exporter(instance.SystemTest):
         before = values["gpuctl_slice_launches_total", "slice=batch"]
         self.assertGreaterEqual(after["gpuctl_slice_launches_total", "slice=batch"], before, "a counter never falls")
 
+    def test_a_program_that_is_moved_takes_nothing_along(self):
+        def launches(name):
+            return self.values()["gpuctl_slice_launches_total", f"slice={name}"]
+
+        program = self.start_program("batch/below")
+        instance.wait_until(lambda: launches("batch/below") > 20, "some launches")
+        before = self.values()
+        self.gpuctl("move", program.pid, "ls")
+        after = self.values()
+        seen = self.usage("ls", program.pid)["launches"]
+        totals = [one for one in before if one[0].endswith("_total")]
+        self.assertEqual({one: (before[one], after[one]) for one in totals if after[one] < before[one]}, {})
+        there, of_former = ("gpuctl_slice_launches_total", "slice=ls"), ("gpuctl_slice_launches_total", "slice=batch")
+        self.assertLessEqual(after[there], seen - before[of_former], "only what it launched meanwhile")
+        instance.wait_until(lambda: launches("ls") > after[there], "more launches")
+        self.assertEqual(self.values()[of_former], after[of_former])
+        self.assertEqual(after["gpuctl_slice_ended_programs_total", "slice=batch"], 0)
+
     def test_which_gpus_programs_of_a_slice_see(self):
         self.gpuctl("set", "ls", "devices=7")
         seen = {labels: value for (name, labels), value in self.values().items() if name == "gpuctl_slice_sees_gpu"}
