@@ -57,6 +57,7 @@ def _metrics(daemon: Daemon) -> Iterator[Metric]:
     yield from _of_daemon(status)
     yield from _of_devices(now.devices)
     yield from _of_settings(now.slices)
+    yield from _of_memory_settings(now)
     yield _of_sight(now)
     yield from _of_use(now)
 
@@ -100,21 +101,22 @@ def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
     )
     yield setting("weight", "Weight among its siblings", ((one.path, one.weight) for one in slices))
     yield setting("priority", "Greater goes first", ((one.path, one.priority) for one in slices))
-    yield setting(
-        "memory_min_bytes",
-        "Memory of each GPU that is kept for it",
-        ((one.path, most(one, "memory_min")) for one in slices),
-    )
-    yield setting(
-        "memory_max_bytes",
-        "Memory of each GPU at most; absent: no limit",
-        ((one.path, most(one, "memory_max")) for one in slices),
-    )
-    yield setting(
-        "memory_high_bytes",
-        "Memory of each GPU above which allocations wait; absent: none do",
-        ((one.path, most(one, "memory_high")) for one in slices),
-    )
+
+
+def _of_memory_settings(now: Snapshot) -> Iterator[Metric]:
+    for name, help in (
+        ("memory_min", "Memory of the GPU that is kept for it"),
+        ("memory_max", "Memory of the GPU at most; absent: no limit"),
+        ("memory_high", "Memory of the GPU above which allocations wait; absent: none do"),
+    ):
+        values: list[tuple[list[str], float]] = []
+        for one in now.slices:
+            by_gpu = {on.device: on for on in one.on_gpus}
+            for gpu in now.devices:
+                value = getattr(by_gpu.get(gpu.index, one), name)
+                if value is not None:
+                    values.append(([one.path, *_gpu(gpu)], value))
+        yield _gauge(f"gpuctl_slice_{name}_bytes", help, ["slice", *GPU], values)
 
 
 def _of_sight(now: Snapshot) -> Metric:

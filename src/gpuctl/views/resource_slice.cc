@@ -78,14 +78,15 @@ std::int64_t bounded(std::int64_t all, const std::optional<std::int64_t>& effect
   return std::min(all, effective.value_or(set.value_or(all)));
 }
 
-object device_object(const ipc::Device& device, const ipc::Slice& slice, std::int64_t sms, std::int64_t mib) {
+object device_object(const ipc::Device& device, const ipc::Slice& slice, std::int64_t reserve, std::int64_t sms,
+                     std::int64_t mib) {
   object attributes{{"slice", text(slice.path)},
                     {"gpu", number(device.index)},
                     {"uuid", text(device.uuid)},
                     {"productName", text(device.name)},
                     {"kind", text(device.kind)},
                     {"mode", text(device.mode)},
-                    {"reserve", number(slice.path == "/" ? 0 : slice.effective_reserve.value_or(slice.reserve))},
+                    {"reserve", number(slice.path == "/" ? 0 : reserve)},
                     {"priority", number(slice.effective_priority.value_or(slice.priority))}};
   return {{"name", label_of(device.index, slice.path)},
           {"allowMultipleAllocations", true},
@@ -156,13 +157,14 @@ array resource_slices(const ResourceSlicePlan& plan, const std::vector<ipc::Devi
       const auto on = std::ranges::find(slice.on_gpus, device.index, &ipc::SliceOnGpu::device);
       const bool same = on == slice.on_gpus.end();
       if (!same && !on->seen.value_or(true)) continue;
+      const std::int64_t reserve = same ? slice.effective_reserve.value_or(slice.reserve) : on->reserve;
       const std::int64_t sms =
           same ? bounded(device.sms, slice.effective_max, slice.max) : bounded(device.sms, on->max, {});
       const std::int64_t memory = same ? bounded(device.memory_bytes, slice.effective_memory_max, slice.memory_max)
                                        : bounded(device.memory_bytes, on->memory_max, {});
       const std::int64_t mib = memory / kMiB;
       if (sms > 0 && mib > 0)
-        all.push_back(device_object(device, slice, sms, mib));
+        all.push_back(device_object(device, slice, reserve, sms, mib));
       else
         notes.push_back("slice '" + printable(slice.path) + "' is left out: it has no " + (sms > 0 ? "memory" : "SMs"));
     }

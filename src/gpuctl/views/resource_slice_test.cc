@@ -75,6 +75,25 @@ TEST(ResourceSlice, SlicesWithoutOthersBelowThem) {
   EXPECT_EQ(made.devices()[1].at("attributes").at("reserve").at("int"), 8);
 }
 
+TEST(ResourceSlice, OfEachGpuWhatIsInForceThere) {
+  ipc::Slice half = slice_of("half"), one = slice_of("one");
+  half.on_gpus = {{0, 33, 66, 40 * kGiB}, {1, 14, 28, 12 * kGiB}};
+  one.on_gpus = {{0, 8, {}, 16 * kGiB}, {1, 0, {}, {}}};
+  const Made made = made_of({gpu(0), gpu(1, 56, 24 * kGiB)}, {half, one});
+  EXPECT_EQ(made.names(), (std::vector<std::string>{"gpu-0-half", "gpu-1-half", "gpu-0-one", "gpu-1-one"}));
+  const auto said = [&](std::size_t device) {
+    const boost::json::value& is = made.devices()[device];
+    const boost::json::value& capacity = is.at("capacity");
+    return boost::json::serialize(boost::json::array{is.at("attributes").at("reserve").at("int"),
+                                                     capacity.at("sms").at("value"),
+                                                     capacity.at("memory").at("value")});
+  };
+  EXPECT_EQ(said(0), R"([33,"66","40960Mi"])");
+  EXPECT_EQ(said(1), R"([14,"28","12288Mi"])");
+  EXPECT_EQ(said(2), R"([8,"132","16384Mi"])");
+  EXPECT_EQ(said(3), R"([0,"56","24576Mi"])");
+}
+
 TEST(ResourceSlice, NamesAreLabelsAndDiffer) {
   const std::string longest(62, 'x');
   const Made made = made_of(

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import urllib.parse
@@ -55,6 +56,73 @@ class Pages(unittest.TestCase):
         expressions = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
         self.assertGreater(len(expressions), 5)
         self.assertLessEqual(used(" ".join(expressions)), set(documented()))
+
+    @unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
+    def test_the_limit_of_each_gpu_counts(self):
+        series = [
+            {
+                "series": f'gpuctl_slice_{name}{{instance="a",slice="s",gpu="{gpu}",UUID="GPU-{gpu}"}}',
+                "values": f"{n}x20",
+            }
+            for name, of_gpus in (("memory_bytes", (24, 24)), ("memory_max_bytes", (80, 25)))
+            for gpu, n in enumerate(of_gpus)
+        ]
+        fires = {
+            "exp_labels": {"severity": "warning", "instance": "a", "slice": "s", "gpu": "1", "UUID": "GPU-1"},
+            "exp_annotations": {
+                "summary": "Slice s holds 96% of the memory that it may have on GPU 1",
+                "runbook_url": "docs/metrics.md#gpuctlmemorynearlimit",
+            },
+        }
+        expected = {"eval_time": "15m", "alertname": "GpuctlMemoryNearLimit", "exp_alerts": [fires]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # JSON is YAML
+            json.dump(
+                {
+                    "rule_files": [str(RULES)],
+                    "tests": [{"interval": "1m", "input_series": series, "alert_rule_test": [expected]}],
+                },
+                file,
+            )
+            file.flush()
+            done = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+@unittest.skipIf(PYTHON is None, "no Python with prometheus_client (Debian: python3-prometheus-client)")
+class UnequalGpus(unittest.TestCase):
+    def test_memory_has_the_limit_of_each(self):
+        script = """
+from gpuctl import exporter
+from gpuctl.model import Device, Slice, SliceOnGpu, Snapshot
+devices = [Device(index=0, uuid="GPU-a", memory_bytes=80), Device(index=1, uuid="GPU-b", memory_bytes=24)]
+half = [SliceOnGpu(0, memory_max=40, memory_min=4), SliceOnGpu(1, memory_max=12, memory_min=2)]
+one = [SliceOnGpu(0, memory_max=16), SliceOnGpu(1)]
+slices = [Slice("half", on_gpus=half), Slice("one", on_gpus=one), Slice("same", memory_max=20, memory_high=10)]
+for family in exporter._of_memory_settings(Snapshot(devices=devices, slices=slices)):
+    for sample in family.samples:
+        print(family.name.removeprefix("gpuctl_slice_memory_"), *sample.labels.values(), sample.value)
+"""
+        done = subprocess.run(
+            [PYTHON, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(
+            [line for line in done.stdout.splitlines() if not line.endswith(" 0")],
+            [
+                "min_bytes half 0 GPU-a 4",
+                "min_bytes half 1 GPU-b 2",
+                "max_bytes half 0 GPU-a 40",
+                "max_bytes half 1 GPU-b 12",
+                "max_bytes one 0 GPU-a 16",
+                "max_bytes same 0 GPU-a 20",
+                "max_bytes same 1 GPU-b 20",
+                "high_bytes same 0 GPU-a 10",
+                "high_bytes same 1 GPU-b 10",
+            ],
+            done.stderr,
+        )
 
 
 @unittest.skipIf(PYTHON is None, "no Python with prometheus_client (Debian: python3-prometheus-client)")
@@ -129,9 +197,13 @@ class Exporter(instance.SystemTest):
         self.assertEqual(values["gpuctl_slice_priority", "slice=ls"], 7)
         self.assertEqual(values["gpuctl_slice_max_sms", "slice=batch"], 4)
         self.assertNotIn(("gpuctl_slice_max_sms", "slice=ls"), values)
-        self.assertEqual(values["gpuctl_slice_memory_max_bytes", "slice=batch"], 1 << 30)
-        self.assertEqual(values["gpuctl_slice_memory_high_bytes", "slice=batch"], 900 << 20)
-        self.assertEqual(values["gpuctl_slice_memory_min_bytes", "slice=batch"], 1 << 20)
+        for name, expected in (("max", 1 << 30), ("high", 900 << 20), ("min", 1 << 20)):
+            of_gpus = {
+                labels: value for (one, labels), value in values.items() if one == f"gpuctl_slice_memory_{name}_bytes"
+            }
+            self.assertEqual(
+                [of_gpus[labels] for labels in of_gpus if labels.endswith("slice=batch")], [expected], name
+            )
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch"], 0)
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch/below"], 1)
         self.assertGreater(values["gpuctl_slice_launches_total", "slice=batch"], 3, "what is below counts")
