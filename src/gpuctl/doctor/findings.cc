@@ -220,6 +220,8 @@ std::vector<Finding> judge(const ProgramSeen& seen) {
   if (!seen.no_daemon.empty()) return {{error, "daemon", seen.no_daemon, ""}};
   if (seen.user != 0 && seen.user != seen.pid) name = "process " + std::to_string(seen.user) + ", below " + name + ",";
   if (!seen.client) {
+    if (seen.hidden)
+      return {{warning, "program", name + " may not be looked at: whether it uses CUDA is not known", "ask as root"}};
     if (!seen.uses_cuda) return {{note, "program", name + " does not use CUDA, and is in no slice", ""}};
     if (seen.has_library)
       return {

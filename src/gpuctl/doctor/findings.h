@@ -70,9 +70,10 @@ struct MemoryLimits {
 /// What was seen of one program.
 struct ProgramSeen {
   std::int64_t pid = 0;
-  std::int64_t user = 0;  ///< the process that uses CUDA: it, or one below it; 0: it
+  std::int64_t user = 0;  ///< the process that uses CUDA, or is hidden: it, or one below it; 0: it
   bool alive = false;
   bool uses_cuda = false;
+  bool hidden = false;  ///< nothing that may be looked at uses CUDA, and not all may be
   bool has_library = false;
   std::string obstacle;   ///< why nothing can be preloaded into it; "": nothing is known
   std::string mandatory;  ///< what says that the library is mandatory for it, so that it is ended; "": nothing

@@ -159,6 +159,10 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
   EXPECT_EQ(worst(judge(seen)), error) << "it does not run";
   seen.alive = true;
   EXPECT_EQ(worst(judge(seen)), note) << "no CUDA";
+  seen.hidden = true;
+  EXPECT_EQ(worst(judge(seen)), warning) << "nobody knows";
+  EXPECT_EQ(the_one(judge(seen)).what, "process 7 may not be looked at: whether it uses CUDA is not known");
+  seen.hidden = false;
   seen.uses_cuda = true;
   seen.obstacle = "it is linked statically";
   EXPECT_EQ(the_one(judge(seen)).what,

@@ -207,7 +207,8 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   const CudaUse use = cuda_use(static_cast<pid_t>(pid), library ? *library : "");
   seen.uses_cuda = use.managed != 0 || use.unmanaged != 0;
   seen.has_library = use.unmanaged == 0 && use.managed != 0;
-  seen.user = use.unmanaged != 0 ? use.unmanaged : use.managed;
+  seen.hidden = use.hidden != 0 && !seen.uses_cuda;
+  seen.user = use.unmanaged != 0 ? use.unmanaged : seen.hidden ? use.hidden : use.managed;
   if (use.unmanaged != 0) {
     seen.obstacle = preload_obstacle("/proc/" + std::to_string(use.unmanaged) + "/exe");
     seen.mandatory = mandatory_for(context, use.unmanaged);

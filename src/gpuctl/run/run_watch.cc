@@ -64,10 +64,12 @@ std::string content(const std::string& path, std::size_t most) {
   return text;
 }
 
-/// What the process maps; "": it has ended. While one ends the kernel shows a part, and then nothing.
-std::string maps_of(pid_t process) {
+/// What the process maps; "": it has ended. While one ends the kernel shows a part, and then nothing. Empty: it may not
+/// be looked at.
+std::optional<std::string> maps_of(pid_t process) {
   std::string text;
   const int fd = ::open(in_proc(process, "maps").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && (errno == EACCES || errno == EPERM)) return std::nullopt;
   if (fd < 0) return text;
   read_pieces(fd, [&](std::string_view piece) { return (text += piece).size() <= kMostMaps; });
   char first = 0;
@@ -137,11 +139,12 @@ CudaUse cuda_use(pid_t process, const std::string& library) {
   std::error_code ignored;
   const std::string real = fs::canonical(library, ignored).string();
   for (const pid_t each : with_children(process)) {
-    const std::string maps = maps_of(each);
-    if (maps.find("/libcuda.so") == maps.npos && !has_device(each)) continue;
+    const std::optional<std::string> maps = maps_of(each);
+    if (!maps && use.hidden == 0) use.hidden = each;
+    if (!maps || (maps->find("/libcuda.so") == maps->npos && !has_device(each))) continue;
     // Before all else ld.so maps what it preloads.
-    const bool preloaded =
-        maps.empty() || maps.find("/libgpuslice.so") != maps.npos || (!real.empty() && maps.find(real) != maps.npos);
+    const bool preloaded = maps->empty() || maps->find("/libgpuslice.so") != maps->npos ||
+                           (!real.empty() && maps->find(real) != maps->npos);
     (preloaded ? use.managed : use.unmanaged) = each;
   }
   return use;

@@ -12,6 +12,7 @@ namespace gpuctl::cli {
 struct CudaUse {
   pid_t managed = 0;    ///< one that does, with the library; 0: none
   pid_t unmanaged = 0;  ///< one that does, without
+  pid_t hidden = 0;     ///< one that may not be looked at
 };
 CudaUse cuda_use(pid_t process, const std::string& library);
 

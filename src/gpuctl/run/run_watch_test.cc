@@ -67,5 +67,28 @@ TEST(RunWatch, AChildThatEndsMeanwhileIsNotWithoutTheLibrary) {
   EXPECT_EQ(wrong, 0) << "of " << looks << " looks";
 }
 
+/// One that is not dumpable, to its own user and to others.
+TEST(RunWatch, WhatMayNotBeLookedAtIsHidden) {
+  constexpr uid_t kNobody = 65534;
+  ::prctl(PR_SET_DUMPABLE, 0);  // a child inherits it
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  const pid_t looks = ::fork();
+  if (looks == 0) {
+    if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(2);
+    const CudaUse use = cuda_use(program, "");
+    ::_exit(use.hidden == program && use.managed == 0 && use.unmanaged == 0 ? 0 : 1);
+  }
+  ::prctl(PR_SET_DUMPABLE, 1);
+  int status = -1;
+  EXPECT_EQ(::waitpid(looks, &status, 0), looks);
+  EXPECT_EQ(status, 0);
+  ::kill(program, SIGKILL);
+  ::waitpid(program, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace gpuctl::cli

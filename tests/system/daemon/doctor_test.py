@@ -1,6 +1,8 @@
 """gpuctl doctor: what it says of this machine and of programs, and how it exits."""
 
+import ctypes
 import subprocess
+import sys
 
 from tests.system.harness import instance
 
@@ -59,6 +61,31 @@ class Doctor(instance.SystemTest):
         self.addCleanup(other.kill)
         self.assertIn("does not use CUDA", self.findings(other.pid)["note", "program"]["what"])
         self.assertEqual(self.gpuctl("doctor", "no-number", check=False).returncode, 2)
+
+    def test_a_program_that_may_not_be_looked_at(self):
+        """As one of another user, to who is not root."""
+        self.start_daemon()
+        prctl = ctypes.CDLL(None).prctl
+
+        def be_nobody_special():
+            for capability in range(64):
+                prctl(24, capability)  # PR_CAPBSET_DROP: from exec on
+
+        hide = "import ctypes, sys; ctypes.CDLL(None).prctl(4, 0); print('hidden', flush=True); sys.stdin.read()"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen([sys.executable, "-c", hide], **pipes) as program:  # 4: PR_SET_DUMPABLE
+            self.assertEqual(program.stdout.readline(), "hidden\n")
+            done = subprocess.run(
+                [instance.GPUCTL, "doctor", str(program.pid)],
+                env=self.env,
+                preexec_fn=be_nobody_special,
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(
+            done.stdout, rf"warning  program: process {program.pid} may not be looked at.* Do: ask as root\n"
+        )
 
 
 if __name__ == "__main__":
