@@ -214,7 +214,7 @@ class Manager {
   bool keeps_ = false;                 ///< keeping_ runs
   EnergyShares energy_shares_;
   EnergyWatch energy_watch_;                           ///< while programs are there
-  std::map<std::string, double, std::less<>> joules_;  ///< by slice, since the daemon started
+  std::map<std::string, double, std::less<>> joules_;  ///< by slice, with those below it, since the daemon started
   bool knows_energy_ = false;                          ///< some GPU counts its energy
   std::uint64_t looked_around_ns_ = 0;
   bool mps_there_ = false;  ///< as last seen

@@ -7,6 +7,7 @@
 #include "gpuctld/protocol/answers.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
+#include "sched/slices.h"
 
 namespace gpuctl::daemon {
 
@@ -27,7 +28,8 @@ void Manager::keep_usage() {
   usage_.add(used, epoch_s());
 }
 
-/// The energy that GPUs have used is whose programs used it.
+/// The energy that GPUs have used is whose programs used it, and counts to the slices above too, which keep it when the
+/// slice itself is gone.
 void Manager::share_energy(const std::vector<Gpu>& gpus) {
   keep_usage();
   Accounts joules;
@@ -38,7 +40,9 @@ void Manager::share_energy(const std::vector<Gpu>& gpus) {
     joules.merge(energy_shares_.read(gpu.uuid, gpu.sms, *read->millijoules, now_ns()));
   }
   for (const auto& [key, used] : joules)
-    if (scheduler_.tree().find(key.slice) != nullptr) joules_[key.slice] += used.joules;
+    sched::for_each_up(key.slice, [this, more = used.joules](std::string_view path) {
+      if (scheduler_.tree().find(path) != nullptr) joules_[std::string(path)] += more;
+    });
   usage_.add(joules, epoch_s());
   if (!scheduler_.clients().empty()) return;
   energy_watch_.rest();

@@ -26,24 +26,44 @@ class Usage : public ManagerTest {
   }
 };
 
-TEST_F(Usage, EnergyIsSharedByWhatWasUsed) {
-  // Stands in for gpuctld --probe: the GPU has used a kilojoule more each time that it is asked.
-  const std::string program = directory_ + "/probe", asked = directory_ + "/asked";
-  std::ofstream(program) << "#!/bin/sh\necho >> " << asked << "\nn=$(wc -l < " << asked
-                         << ")\necho \"{\\\"devices\\\": [{\\\"name\\\": \\\"a\\\", \\\"uuid\\\": \\\"" << kUuid
-                         << "\\\", \\\"sms\\\": 132, \\\"memory\\\": 1, \\\"millijoules\\\": ${n}000000}]}\"\n";
-  ASSERT_EQ(::chmod(program.c_str(), 0700), 0);
-  stop();
-  start({.usage = directory_ + "/usage.db", .energy = {.socket = "", .program = program, .every = 20ms}});
+class Energy : public Usage {
+ protected:
+  /// `first` is what the script below does before it answers.
+  void begin_with(const std::string& first) {
+    // Stands in for gpuctld --probe: the GPU has used a kilojoule more each time that it is asked.
+    const std::string program = directory_ + "/probe";
+    std::ofstream(program) << "#!/bin/sh\necho >> " << asked() << "\nn=$(wc -l < " << asked() << ")\n"
+                           << first << "\necho \"{\\\"devices\\\": [{\\\"name\\\": \\\"a\\\", \\\"uuid\\\": \\\""
+                           << kUuid
+                           << "\\\", \\\"sms\\\": 132, \\\"memory\\\": 1, \\\"millijoules\\\": ${n}000000}]}\"\n";
+    ASSERT_EQ(::chmod(program.c_str(), 0700), 0);
+    stop();
+    start({.usage = directory_ + "/usage.db", .energy = {.socket = "", .program = program, .every = 20ms}});
+  }
+  std::string asked() const { return directory_ + "/asked"; }
+  /// How often.
+  std::size_t times_asked() const {
+    std::error_code none;
+    const std::uintmax_t bytes = std::filesystem::file_size(asked(), none);
+    return none ? 0 : bytes;
+  }
+  double joules(const char* path) {
+    const json::object now = slice(path);
+    return now.contains("energy_joules") ? now.at("energy_joules").to_number<double>() : -1.0;
+  }
+  void delete_unused(const std::string& path) {
+    ASSERT_TRUE(eventually([&] { return slice(path).at("clients") == 0; }));
+    EXPECT_EQ(call("DeleteSlice", {{"path", path}}).error, "");
+  }
+};
+
+TEST_F(Energy, IsSharedByWhatWasUsed) {
+  begin_with("");
   create("a", {});
   create("a/b", {});
   create("idle", {});
   EXPECT_FALSE(slice("a").contains("energy_joules"));
   FakeProgram program_in_slice(connect(), "a/b");
-  const auto joules = [&](const char* path) {
-    const json::object now = slice(path);
-    return now.contains("energy_joules") ? now.at("energy_joules").to_number<double>() : -1.0;
-  };
   ASSERT_TRUE(eventually([&] {
     work(program_in_slice, 10);
     return joules("a") > 0;
@@ -52,6 +72,41 @@ TEST_F(Usage, EnergyIsSharedByWhatWasUsed) {
   double told = 0;
   for (const json::value& entry : entries({{"slice", "a/b"}})) told += entry.at("joules").to_number<double>();
   EXPECT_GT(told, 0);
+}
+
+TEST_F(Energy, OfASliceThatIsDeletedStaysInThoseAboveIt) {
+  begin_with("");
+  create("a", {});
+  create("a/gone", {});
+  create("a/stays", {});
+  FakeProgram stays(connect(), "a/stays");
+  {
+    FakeProgram leaves(connect(), "a/gone");
+    ASSERT_TRUE(eventually([&] {
+      work(leaves, 10);
+      return joules("a/gone") > 0;
+    }));
+  }
+  const double in_a = joules("a"), in_all = joules("/");
+  EXPECT_GT(in_a, 0);
+  delete_unused("a/gone");
+  EXPECT_GE(joules("a"), in_a);
+  EXPECT_GE(joules("/"), in_all);
+  EXPECT_EQ(joules("a/stays"), 0);
+}
+
+TEST_F(Energy, OfASliceThatIsDeletedBeforeTheReadingCountsAboveIt) {
+  begin_with("until [ $n = 1 -o -e " + directory_ + "/go ]; do sleep 0.01; done");
+  create("gone", {});
+  {
+    FakeProgram leaves(connect(), "gone");
+    ASSERT_TRUE(eventually([&] { return times_asked() == 2; })) << "the first reading was heard, the second waits";
+    work(leaves, 20);
+  }
+  delete_unused("gone");
+  EXPECT_EQ(joules("/"), 0);
+  std::ofstream(directory_ + "/go").close();
+  EXPECT_TRUE(eventually([&] { return joules("/") > 0; }));
 }
 
 TEST_F(Usage, OutlivesProgramSliceAndDaemon) {

@@ -451,9 +451,8 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,
     described.memory_refusals = counts->second.refusals;
   }
   if (knows_energy_) {
-    described.energy_joules = 0;
-    for (const auto& [slice_of, joules] : joules_)
-      if (sched::in_or_below(slice_of, path)) *described.energy_joules += joules;
+    const auto joules = joules_.find(path);
+    described.energy_joules = joules == joules_.end() ? 0 : joules->second;
   }
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   const sched::Bandwidth::Seen throttled = scheduler_.throttled(path, now_ns());
