@@ -57,12 +57,15 @@ Answer<T> read_reply(const object& reply, T (*read)(ipc::Fields&)) {
   return value;
 }
 
-/// Makes a slice. True: it was made; false: it is there already.
-Answer<bool> create(Daemon& daemon, const std::string& path, object settings) {
+/// Makes a slice, unless it is there already.
+Answer<void> create(Daemon& daemon, const std::string& path, object settings) {
   const auto made = daemon.call("CreateSlice", {{"path", path}, {"settings", std::move(settings)}});
-  if (made) return true;
-  if (made.error().name == "SliceExists") return false;
+  if (made || made.error().name == "SliceExists") return {};
   return made.error();
+}
+
+bool has_share(const Arguments& arguments, const Job& job) {
+  return arguments.shards > 0 && job.shards > 0;
 }
 
 }  // namespace
@@ -72,7 +75,13 @@ std::string job_name(std::uint32_t job) {
 }
 
 bool wants_slice(const Request& request, const Arguments& arguments, const Job& job) {
-  return request.any() || (arguments.shards > 0 && job.shards > 0);
+  return request.any() || has_share(arguments, job);
+}
+
+Request of_whole_job(const Request& step, const Arguments& arguments, const Job& job) {
+  Request whole = step;
+  if (!job.batch && has_share(arguments, job)) whole.sms = whole.memory = std::nullopt;
+  return whole;
 }
 
 bool needs_own(const Request& step, const ipc::Slice& of_job) {
@@ -129,17 +138,16 @@ Answer<std::string> make_slice(Daemon& daemon, const Request& request, const Arg
   if (parent == kParent)
     if (const auto made = create(daemon, parent, {}); !made) return made.error();
 
-  const Limits limits = limits_of(request, arguments, job, *devices);
+  const Request whole = of_whole_job(request, arguments, job);
   const std::string path = parent + '/' + job_name(job.id);
   const bool exists = std::ranges::any_of(*slices, [&](const ipc::Slice& slice) { return slice.path == path; });
   if (request.latency && !exists && !is_owner(parent, job, *slices))
     return Refusal("--gpu-latency: jobs beside this one would yield, and you own neither slice '" + parent +
                    "' nor one above it");
-  const auto made = create(daemon, path, settings_of(request, limits, job));
+  const auto made = create(daemon, path, settings_of(whole, limits_of(whole, arguments, job, *devices), job));
   if (!made) return made.error();
-  if (*made) return path;
 
-  // An earlier step made it, perhaps a moment ago.
+  // An earlier step may have made it, perhaps a moment ago.
   const auto reply = daemon.call("GetSlice", {{"path", path}});
   if (!reply) return reply.error();
   const auto there = read_reply<ipc::Slice>(*reply, [](ipc::Fields& fields) {

@@ -35,6 +35,10 @@ std::string job_name(std::uint32_t job);
 /// Whether the job is to have a slice at all.
 bool wants_slice(const Request& request, const Arguments& arguments, const Job& job);
 
+/// What the job's slice is made with if this step makes it. Fewer SMs or less memory are for the step alone where
+/// shards bound the job: on other nodes its batch script makes the slice. A target is the job's.
+Request of_whole_job(const Request& step, const Arguments& arguments, const Job& job);
+
 /// Whether a step is to have a slice of its own below its job's: it asks for less, or for another target of latency.
 bool needs_own(const Request& step, const ipc::Slice& of_job);
 

@@ -82,6 +82,21 @@ TEST(SlurmJobSlice, NobodyGetsMoreThanTheShards) {
   EXPECT_EQ(limits_of(asks, {}, job_with(0), gpu).sms, 100);
 }
 
+TEST(SlurmJobSlice, WithShardsOnlyTheBatchScriptsLimitsAreTheJobs) {
+  const Request asks{.slice = "batch", .sms = 2, .memory = kGiB, .latency = "5ms"};
+  Job job = job_with(4);
+  const Request whole = of_whole_job(asks, with_shards(8), job);
+  EXPECT_EQ(whole.slice, "batch");
+  EXPECT_EQ(whole.sms, std::nullopt);
+  EXPECT_EQ(whole.memory, std::nullopt);
+  EXPECT_EQ(whole.latency, "5ms");
+  EXPECT_EQ(of_whole_job(asks, {}, job).sms, 2) << "the administrator did not say how many shards there are";
+  EXPECT_EQ(of_whole_job(asks, with_shards(8), job_with(0)).sms, 2) << "nothing else bounds it";
+  job.batch = true;
+  EXPECT_EQ(of_whole_job(asks, with_shards(8), job).sms, 2);
+  EXPECT_EQ(of_whole_job(asks, with_shards(8), job).memory, kGiB);
+}
+
 TEST(SlurmJobSlice, AStepHasItsOwnForLessAndForAnotherTarget) {
   ipc::Slice job = slice("slurm/job-7", 1000);
   job.max = 49;

@@ -148,6 +148,18 @@ class Options(slurm.SlurmTest):
         self.assertIn(f"slurm/job-{job}", self.slices(node))
         self.slurm("scancel", job)
 
+    def test_what_a_step_asks_for_bounds_no_other_on_any_node(self):
+        """The batch script makes the job's slice on the first node alone."""
+        show = self.script("echo $SLURMD_NODENAME $GPUCTL_SLICE")
+        lines = [f"srun --gpu-sms=2 {show}", f"srun {show}", "echo end", "sleep 600"]
+        job = self.submit("-N2", "--gres=shard:4", uid=NOBODY, lines=lines)
+        instance.wait_until(lambda: "end" in self.output_of(job), "its steps to end", told=self.said)
+        for node in slurm.NODES:
+            said = [line for line in self.output_of(job).splitlines() if line.startswith(f"{node} ")]
+            self.assertEqual(said, [f"{node} slurm/job-{job}/step-0", f"{node} slurm/job-{job}"])
+            self.assertEqual(self.slices(node)[f"slurm/job-{job}"]["max"], instance.SMS * 4 // slurm.SHARDS)
+        self.slurm("scancel", job)
+
     def test_without_a_daemon_only_jobs_that_ask_fail(self):
         for daemon in self.daemons.values():
             daemon.kill()
