@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using boost::json::object;
 
+constexpr std::string_view kStep = "step-";
 constexpr std::int64_t kGraceMs = 2000;            // between SIGTERM and SIGKILL
 constexpr std::chrono::milliseconds kToEnd = 15s;  // Kill waits for the programs' ends
 
@@ -160,10 +161,14 @@ Answer<std::string> make_slice(Daemon& daemon, const Request& request, const Arg
   if (there->owner_uid != static_cast<std::int64_t>(job.uid))
     return Refusal("slice '" + path + "' is there already and belongs to another user");
   if (!needs_own(request, *there)) return path;
-  const std::string own = path + "/step-" + std::to_string(job.step);
+  const std::string own = path + '/' + std::string(kStep) + std::to_string(job.step);
   const auto made_own = create(daemon, own, settings_of(request, {request.sms, request.memory}, job));
   if (!made_own) return made_own.error();
   return own;
+}
+
+bool is_of_one_step(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with(kStep);  // npos + 1 is 0
 }
 
 std::vector<std::string> end_slice(Daemon& daemon, const std::string& path) {

@@ -56,6 +56,9 @@ bool is_owner(const std::string& path, const Job& job, const std::vector<ipc::Sl
 /// alone, below the job's, where needs_own().
 Answer<std::string> make_slice(Daemon& daemon, const Request& request, const Arguments& arguments, const Job& job);
 
+/// Whether the slice, which make_slice() returned, is for a step alone.
+bool is_of_one_step(std::string_view path);
+
 /// Ends the programs that are left in it and deletes it and what is below it. Returns what of that failed, a line each.
 std::vector<std::string> end_slice(Daemon& daemon, const std::string& path);
 

@@ -113,6 +113,13 @@ TEST(SlurmJobSlice, AStepHasItsOwnForLessAndForAnotherTarget) {
   EXPECT_TRUE(needs_own({.slice = {}, .sms = {}, .memory = {}, .latency = "5ms"}, job));
 }
 
+TEST(SlurmJobSlice, OfAStepAloneByItsLastName) {
+  EXPECT_TRUE(is_of_one_step("slurm/job-7/step-0"));
+  EXPECT_TRUE(is_of_one_step("team/step-1/job-7/step-12"));
+  for (const char* path : {"slurm/job-7", "team/step-1/job-7", "step-1/job-7", ""})
+    EXPECT_FALSE(is_of_one_step(path)) << path << ": the whole job would end with the step";
+}
+
 TEST(SlurmJobSlice, OwnersAndOwnersOfSlicesAbove) {
   const std::vector<ipc::Slice> slices{
       slice("/"),    slice("mine", 1000), slice("ours", 0, 0, 2000), slice("theirs", 1001), slice("theirs/below"),

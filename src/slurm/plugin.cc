@@ -227,7 +227,7 @@ int slurm_spank_task_exit(spank_t spank, int count, char* words[]) {
 }
 
 int slurm_spank_exit(spank_t, int count, char* words[]) {
-  if (!is_remote() || step.path.find("/step-") == std::string::npos) return ESPANK_SUCCESS;
+  if (!is_remote() || !is_of_one_step(step.path)) return ESPANK_SUCCESS;
   return hook(count, words, [&](const Arguments& arguments) {
     Answer<Daemon> daemon = Daemon::open(arguments.socket);
     if (!daemon) return slurm_error("gpuctl: %s", daemon.error().message.c_str());
