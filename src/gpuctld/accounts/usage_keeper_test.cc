@@ -118,6 +118,42 @@ TEST_F(Keeper, KeepsNothingWithoutAFile) {
   EXPECT_EQ(ask(none), std::nullopt);
 }
 
+TEST_F(Keeper, TellsWhatIsInTheFileAndWhatCannotBeWrittenNow) {
+  UsageKeeper one = keeper(file_);
+  one.add(used(1), kNow);
+  EXPECT_EQ(ask(one), 1);
+  sqlite3* other = nullptr;
+  ASSERT_EQ(::sqlite3_open(file_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(::sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  one.add(used(2), kNow);
+  EXPECT_EQ(ask(one), 3);
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_NE(log_[0].find("is not kept for now"), std::string::npos) << log_[0];
+  ::sqlite3_close(other);
+  EXPECT_EQ(ask(one), 3) << "it is written, and counts once";
+  EXPECT_EQ(log_.back(), "what is used is kept again");
+}
+
+TEST(Unwritten, TellsWhatIsAskedFor) {
+  const std::int64_t span = UsageStore::kSpans.front().seconds, begin = kNow / span * span;
+  Unwritten unwritten;
+  unwritten.add({{{"team", 1, "GPU-0"}, {.sm_s = 1}}, {{"team/a", 2, "GPU-1"}, {.sm_s = 2}}}, begin);
+  unwritten.add({{{"team2", 2, "GPU-0"}, {.sm_s = 4}}, {{"/", 2, "GPU-0"}, {.sm_s = 8}}}, begin + span);
+  const auto sm_s = [&](const UsageQuestion& question) {
+    double all = 0;
+    for (const auto& [key, used] : unwritten.sums(question)) all += used.sm_s;
+    return all;
+  };
+  EXPECT_EQ(sm_s({}), 15);
+  EXPECT_EQ(sm_s({.slice = "team"}), 3) << "and what is below it";
+  EXPECT_EQ(sm_s({.slice = "/"}), 15);
+  EXPECT_EQ(sm_s({.uid = 2}), 14);
+  EXPECT_EQ(sm_s({.gpu = "GPU-1"}), 2);
+  EXPECT_EQ(sm_s({.since = begin + span}), 12);
+  EXPECT_EQ(sm_s({.since = begin + span - 1}), 15) << "a span counts whole";
+  EXPECT_EQ(sm_s({.until = begin + span}), 3);
+}
+
 /// However long the file cannot be written, and whatever slices are called.
 TEST(Unwritten, IsBoundedAndLosesNothing) {
   Unwritten unwritten;
@@ -157,6 +193,7 @@ TEST_F(Keeper, MakesRoomInAFileThatIsFull) {
   EXPECT_TRUE(sums->contains({std::to_string(kTimes * kSlices - 1) + std::string(500, 'x'), 0, "GPU-0"}));
   ASSERT_FALSE(lines.empty());
   EXPECT_NE(lines[0].find("usage.db was full"), std::string::npos) << lines[0];
+  for (const std::string& line : lines) EXPECT_EQ(line.find("is not kept"), std::string::npos) << line;
   EXPECT_LE(std::filesystem::file_size(file_), 1u << 20);
 }
 

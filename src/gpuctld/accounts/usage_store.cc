@@ -180,7 +180,7 @@ bool UsageStore::large() {
   return pages && bytes && pages->value_or(0) * bytes->value_or(0) > most_bytes_ / 2;
 }
 
-StoreResult<Accounts> UsageStore::sums(const UsageQuestion& question, std::size_t most) {
+StoreResult<Accounts> UsageStore::sums(const UsageQuestion& question, std::size_t most, const Accounts& more) {
   std::string text = std::string("SELECT uid, slice, gpu, ") + kSums + " FROM used WHERE 1";
   if (question.since) text += " AND start + span > ?1";
   if (question.until) text += " AND start < ?2";
@@ -211,6 +211,7 @@ StoreResult<Accounts> UsageStore::sums(const UsageQuestion& question, std::size_
     if (sums.size() >= 2 * most) keep_most(sums, most, others);
   }
   if (row != SQLITE_DONE) return problem();
+  for (const auto& [key, used] : more) sums[key] += used;
   keep_most(sums, most, others);
   for (const auto& [key, used] : others) sums[key] += used;
   return sums;

@@ -63,7 +63,8 @@ class UsageStore {
   bool large();
   /// A span counts whole if a part of it is asked for.
   /// Of more than `most` those with the least SM time count together, as kOthers of their user and GPU.
-  StoreResult<Accounts> sums(const UsageQuestion& question, std::size_t most = kMostSums);
+  /// `more` counts as if it were in the file.
+  StoreResult<Accounts> sums(const UsageQuestion& question, std::size_t most = kMostSums, const Accounts& more = {});
 
  private:
   struct Close {

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "sched/slices.h"
+
 namespace gpuctl::daemon {
 
 namespace {
@@ -35,28 +37,40 @@ void Unwritten::remove_first() {
   by_time_.erase(by_time_.begin());
 }
 
+Accounts Unwritten::sums(const UsageQuestion& question) const {
+  Accounts sums;
+  for (const auto& [start, accounts] : by_time_) {
+    if (question.since && start + UsageStore::kSpans.front().seconds <= *question.since) continue;
+    if (question.until && start >= *question.until) continue;
+    for (const auto& [key, used] : accounts)
+      if ((!question.slice || sched::in_or_below(key.slice, *question.slice)) &&
+          (!question.uid || key.uid == *question.uid) && (!question.gpu || key.gpu == *question.gpu))
+        sums[key] += used;
+  }
+  return sums;
+}
+
 void UsageWriter::add(const Unwritten& more, std::int64_t time_s) {
   unwritten_.add(more);
   time_s_ = time_s;
-  (void)write();
+  write();
   if (std::abs(time_s - tidied_s_) >= kTidyEveryS) tidy(time_s);  // clocks are set back too
 }
 
 Result<Accounts> UsageWriter::sums(const UsageQuestion& question) {
-  if (!write()) return fail(problem_);
-  auto sums = on_store([&](UsageStore& store) { return store.sums(question); });
+  write();
+  const Accounts more = unwritten_.sums(question);
+  auto sums = on_store([&](UsageStore& store) { return store.sums(question, UsageStore::kMostSums, more); });
   if (!sums) return fail(sums.error().message);
   return *sums;
 }
 
-/// Whether all is written.
-bool UsageWriter::write() {
+void UsageWriter::write() {
   while (!unwritten_.empty()) {
-    if (const auto written = write_first(); !written) return say(written.error().message), false;
+    if (const auto written = write_first(); !written) return say(written.error().message);
     unwritten_.remove_first();
   }
   if (!std::exchange(problem_, "").empty()) tell_("what is used is kept again");
-  return true;
 }
 
 /// In a file that is full less is left apart of each user, and still less, until there is room.

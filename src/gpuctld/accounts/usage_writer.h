@@ -28,6 +28,8 @@ class Unwritten {
   /// The earliest, and its time; not of an empty one.
   const std::pair<const std::int64_t, Accounts>& first() const { return *by_time_.begin(); }
   void remove_first();
+  /// What is asked for, as UsageStore::sums() would tell it.
+  Accounts sums(const UsageQuestion& question) const;
 
  private:
   std::map<std::int64_t, Accounts> by_time_;  ///< by the begin of the span
@@ -42,10 +44,11 @@ class UsageWriter {
       : file_(std::move(file)), tell_(std::move(tell)), most_bytes_(most_bytes) {}
 
   void add(const Unwritten& more, std::int64_t time_s);
+  /// What cannot be written counts too.
   Result<Accounts> sums(const UsageQuestion& question);
 
  private:
-  bool write();
+  void write();
   StoreResult<void> write_first();
   void tidy(std::int64_t time_s);
   void say(const std::string& message);
