@@ -40,6 +40,18 @@ bool wait_for_reply(Daemon& daemon, std::chrono::steady_clock::time_point until)
   return true;
 }
 
+/// Launches that ended since the last ones. `lost` counts those of which the daemon cannot tell.
+Outcome<std::vector<ipc::Launch>> next_launches(Daemon& daemon, std::int64_t& lost) {
+  const auto reply = daemon.next();
+  if (!reply) return reply.error();
+  return decode_reply(*reply, [&](ipc::Fields& fields) {
+    lost += fields.integer("lost", 0);
+    std::vector<ipc::Launch> list;
+    for (ipc::Fields& item : fields.objects("launches")) read(item, list.emplace_back());
+    return list;
+  });
+}
+
 }  // namespace
 
 Action declare_monitor(Arguments& arguments) {
@@ -79,18 +91,13 @@ Action declare_monitor(Arguments& arguments) {
     end_on_signals();
     std::vector<ipc::Launch> launches;
     std::int64_t lost = 0;
-    while (wait_for_reply(*daemon, until)) {
-      const auto reply = daemon->next();
-      if (!reply) return reply.error();
-      const auto part = decode_reply(*reply, [&](ipc::Fields& fields) {
-        lost += fields.integer("lost", 0);
-        std::vector<ipc::Launch> list;
-        for (ipc::Fields& item : fields.objects("launches")) read(item, list.emplace_back());
-        return list;
-      });
-      if (!part) return part.error();
-      launches.insert(launches.end(), part->begin(), part->end());
+    // The daemon may end meanwhile: what was recorded until then is written.
+    Outcome<std::vector<ipc::Launch>> part;
+    while (part && wait_for_reply(*daemon, until)) {
+      part = next_launches(*daemon, lost);
+      if (part) launches.insert(launches.end(), part->begin(), part->end());
     }
+    if (!part && launches.empty()) return part.error();
     if (launches.empty())
       return Failure{kExitRefused, "nothing to record: no launch in persistent form ended meanwhile"};
     // A workload counts its devices from 0, but some of a machine's GPUs may not be managed.
@@ -107,6 +114,7 @@ Action declare_monitor(Arguments& arguments) {
     else
       context.out << launches.size() << " launches written to " << options->record
                   << (lost > 0 ? ", " + std::to_string(lost) + " lost" : std::string()) << '\n';
+    if (!part) return Failure{part.error().exit_status, part.error().message + "; nothing is recorded after that"};
     return kExitOk;
   };
 }

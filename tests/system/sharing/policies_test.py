@@ -155,6 +155,22 @@ class Policies(instance.SystemTest):
         self.assertEqual(nothing.returncode, 1, nothing.stderr)
         self.assertEqual(trace.read_text(), text, "what was there stays")
 
+    def test_what_was_recorded_outlives_the_daemon(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "a", "--weight", 300)
+        for client in [self.start_bench(path, *SHORT, *ENDLESS) for path in ("a", "/")]:
+            client.wait_started()
+        trace = self.scratch / "trace.toml"
+        monitor = self.start(instance.GPUCTL, "monitor", "--record", trace)
+        instance.wait_until(trace.exists, "the recording to begin")
+        time.sleep(3)  # a part is told now and then
+        self.daemon.kill()
+        self.assertEqual(monitor.wait(), 3, monitor.err())
+        self.assertRegex(monitor.err(), r"^gpuctl: gpuctld at .*; nothing is recorded after that\n$")
+        launches = int(monitor.out().split()[0])
+        self.assertGreater(launches, 0)
+        self.assertEqual(trace.read_text().count("[[application]]"), launches)
+
     def test_what_is_not_a_policy_is_refused(self):
         self.start_daemon()
         for text, said in (
