@@ -71,7 +71,8 @@ class Steer {
   /// Bursts that end so soon after a dial was turned began before it, or waited behind what did. Longer after bursts
   /// that take longer.
   static constexpr Nanoseconds kSettles = std::chrono::milliseconds{200};
-  /// After so long without work nobody yields to the slice. The first burst after it has the dials as they were.
+  /// After so long without work nobody yields to the slice. The first step that sees work again turns the dials
+  /// back to what they were: bursts that began before that step have none.
   static constexpr Nanoseconds kRests = std::chrono::seconds{60};
   /// Between tries, and between searches that found that the target cannot be met.
   static constexpr Nanoseconds kFirstWait = std::chrono::seconds{20}, kLongestWait = std::chrono::minutes{10};
