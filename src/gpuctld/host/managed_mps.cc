@@ -189,7 +189,7 @@ void ManagedMps::ask(const std::string& command, std::function<void(const std::s
   const auto heard = [this, next = std::move(next)](const Result<std::string>& output) {
     impatient_.cancel();
     asks_ = nullptr;
-    output ? next(*output) : keep();
+    output && !lacks_privileges(*output) ? next(*output) : keep();
   };
   if (!place_.control_socket.empty()) {
     const std::string whose = "@" + std::string(service_mps_name(place_.directory)) + " ";

@@ -39,6 +39,7 @@ if [ "$1" = -d ]; then
   exit
 fi
 read -r verb more; echo "$verb $more" >> ../commands
+[ -e ../forbids ] && { echo "Insufficient privileges for UID 7. Control deamon settings"; exit; }
 case $verb in
   get_server_list) [ -e ../clients ] && echo 77 ;;
   get_client_list) [ "$more" = 77 ] && cat ../clients ;;
@@ -173,6 +174,17 @@ TEST_F(ManagedMpsTest, OneThatDoesNotEndIsAskedAgain) {
   EXPECT_TRUE(mps().active());
   EXPECT_EQ(log_.size(), 1u);
   std::filesystem::remove(directory_ + "/stays");
+  run_until([this] { return log_.size() == 2; });
+  EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
+}
+
+/// It says so, and its status is 0: that names no server, and may not be taken for none.
+TEST_F(ManagedMpsTest, OneThatTellsUsNothingIsKept) {
+  std::ofstream(directory_ + "/forbids") << "";
+  ASSERT_TRUE(ask());
+  run_until([this] { return text_of("commands").ends_with("get_server_list \nget_server_list \n"); });
+  EXPECT_EQ(text_of("commands"), "get_server_list \nget_server_list \n");
+  std::filesystem::remove(directory_ + "/forbids");
   run_until([this] { return log_.size() == 2; });
   EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
 }

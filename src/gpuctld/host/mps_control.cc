@@ -16,8 +16,6 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// MPS's control program says this, and its status is 0.
-constexpr std::string_view kNoPrivileges = "Insufficient privileges";
 /// Its answer to `terminate_client` that did so.
 constexpr std::string_view kSuccess = "0";
 
@@ -44,6 +42,10 @@ std::vector<std::int32_t> pids_in(std::string_view answer) {
     if (error == std::errc{} && end == line.data() + line.size() && pid > 0) pids.push_back(pid);
   }
   return pids;
+}
+
+bool lacks_privileges(std::string_view answer) {
+  return answer.starts_with("Insufficient privileges");
 }
 
 Result<std::shared_ptr<ChildProgram>> start_mps_control(asio::io_context& context, const std::string& program,
@@ -109,7 +111,7 @@ void MpsControl::run(const std::string& command, Next next) {
         if (mine != generation_) return;
         give_up_ = nullptr;
         if (!output) return fail_all(output.error().message);
-        if (output->starts_with(kNoPrivileges)) return fail_all(of_another_user(tasks_.front().place));
+        if (lacks_privileges(*output)) return fail_all(of_another_user(tasks_.front().place));
         next(*output);
       });
   if (!started) fail_all(started.error().message);

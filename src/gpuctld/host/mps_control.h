@@ -29,6 +29,9 @@ inline constexpr std::chrono::milliseconds kMpsLookEvery{20};
 /// The process ids in an answer of the control program, one a line. Other lines are ignored.
 std::vector<std::int32_t> pids_in(std::string_view answer);
 
+/// Whether it says that it does nothing for us, since another user started MPS. Its status is 0 all the same.
+bool lacks_privileges(std::string_view answer);
+
 /// Starts MPS's control program for one command, given without the end of its line. `done`: as for ChildProgram::start.
 Result<std::shared_ptr<ChildProgram>> start_mps_control(boost::asio::io_context& context, const std::string& program,
                                                         const std::string& pipe_directory, const std::string& command,
