@@ -34,7 +34,9 @@ ManagedMps::ManagedMps(boost::asio::io_context& context, Place place, Log log, s
       idle_(idle),
       patience_(patience),
       watch_("/proc", ::geteuid()) {
-  if (active()) serve();
+  if (!active()) return;
+  serve();
+  unknown_user_ = true;
 }
 
 bool ManagedMps::active() {
@@ -146,6 +148,7 @@ void ManagedMps::serve() {
   quits_ = false;
   began_ = used_ = steady_clock::now();
   user_.reset();
+  unknown_user_ = false;
   const auto control = mps_process_in(place_.directory, "/proc", ::geteuid());
   several_users_ = control && was_started_with(*control, kSeveralUsers);
   const auto users = control ? users_of(*control) : std::nullopt;
@@ -178,6 +181,7 @@ bool ManagedMps::admits(std::uint32_t uid) {
   const auto now = steady_clock::now();
   if (!several_users_ && owner_ != 0 && uid != owner_) return false;
   if (!several_users_ && owner_ == 0) {
+    if (unknown_user_) return false;
     if (user_ && *user_ != uid && (in_use_ || now - used_ < kMpsFirstPause)) return false;
     user_ = uid;
   }
@@ -219,6 +223,7 @@ void ManagedMps::end_unless_used() {
 void ManagedMps::ask_clients(std::vector<std::int32_t> servers) {
   if (steady_clock::now() - used_ < idle_) return;
   if (servers.empty()) {
+    unknown_user_ = false;
     used_ = steady_clock::now();                                // if it is there after a while, it is asked again
     ask("quit", [this](const std::string&) { be_patient(); });  // until it has ended
     quits_ = asks_ != nullptr;
@@ -230,8 +235,9 @@ void ManagedMps::ask_clients(std::vector<std::int32_t> servers) {
       [this, servers](const std::string& output) { pids_in(output).empty() ? ask_clients(servers) : keep(); });
 }
 
-void ManagedMps::note_use(bool used) {
-  in_use_ = used;
+void ManagedMps::note_use(std::optional<std::uint32_t> user) {
+  in_use_ = user.has_value();
+  if (in_use_ && std::exchange(unknown_user_, false)) user_ = user;
 }
 
 void ManagedMps::stop() {

@@ -57,12 +57,12 @@ class ManagedMps {
   void forget(const void* who) { waiting_.erase(who), answered_.erase(who); }
 
   /// Whether it runs and serves this user: an MPS serves one user at a time, and lets others wait, unless its control
-  /// daemon was told to serve several. Then it is the user's, until nobody uses it. It is not ended before the program
-  /// can have come to it.
+  /// daemon was told to serve several. Then it is the user's, until nobody uses it. One that was taken over is nobody's
+  /// until it is known whose programs are in it. It is not ended before the program can have come to it.
   bool admits(std::uint32_t uid);
 
-  /// Whether programs of slices are in it.
-  void note_use(bool used);
+  /// Whose programs of slices are in it; none: nobody's.
+  void note_use(std::optional<std::uint32_t> user);
 
   /// Why it could not be started the last time; "": it could.
   const std::string& trouble() const { return trouble_; }
@@ -104,6 +104,7 @@ class ManagedMps {
   /// A timer that has expired calls back all the same when it is cancelled then, or gone with this object.
   std::shared_ptr<const bool> lives_ = std::make_shared<bool>(true);
   bool several_users_ = false, one_user_ = false, in_use_ = false, quits_ = false, stopped_ = false;
+  bool unknown_user_ = false;  ///< an earlier daemon admitted somebody, or nobody
 };
 
 }  // namespace gpuctl::daemon

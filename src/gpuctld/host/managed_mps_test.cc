@@ -111,7 +111,7 @@ exit 0
 };
 
 TEST_F(ManagedMpsTest, IsStartedForTheFirstProgramWithTheLibraryInside) {
-  mps().note_use(true);
+  mps().note_use(7);
   EXPECT_TRUE(ask());
   EXPECT_TRUE(mps().active());
   EXPECT_EQ(log_, std::vector<std::string>{"started MPS, with libgpuslice inside"});
@@ -140,16 +140,16 @@ TEST_F(ManagedMpsTest, WhoWaitIsToldInATurnOfItsOwn) {
 }
 
 TEST_F(ManagedMpsTest, IsEndedWhenNobodyUsesIt) {
-  mps().note_use(true);
+  mps().note_use(7);
   ASSERT_TRUE(ask());
   context_.restart();
   context_.run_for(600ms);
   EXPECT_TRUE(mps().active());
-  mps().note_use(false);
+  mps().note_use({});
   run_until([this] { return log_.size() == 2; });
   EXPECT_EQ(log_.back(), "ended MPS, which nobody used");
   EXPECT_EQ(text_of("commands"), "get_server_list \nquit \n");
-  mps().note_use(true);
+  mps().note_use(7);
   EXPECT_TRUE(ask()) << "and started again for the next program, at once";
   end_mps();
   run_until([this] { return log_.size() == 4; });
@@ -216,7 +216,7 @@ TEST_F(ManagedMpsTest, OneThatHangsAtItsStartHoldsUpNoProgram) {
 }
 
 TEST_F(ManagedMpsTest, TheNextDaemonTakesItOver) {
-  mps().note_use(true);
+  mps().note_use(7);
   ASSERT_TRUE(ask());
   mps().stop();
   ManagedMps next(context_, {place(), "/run/s", "", "", ""}, log(), 300ms);
@@ -228,7 +228,7 @@ TEST_F(ManagedMpsTest, TheNextDaemonTakesItOver) {
 
 TEST_F(ManagedMpsTest, ItServesOneUserAtATimeUnlessItKnowsHowToServeMore) {
   if (::geteuid() != 0) GTEST_SKIP() << "is for root";
-  mps().note_use(true);
+  mps().note_use(7);
   ASSERT_TRUE(ask());
   EXPECT_TRUE(text_of("asked").ends_with(" -d\n")) << text_of("asked");
   EXPECT_TRUE(mps().admits(7));
@@ -236,10 +236,37 @@ TEST_F(ManagedMpsTest, ItServesOneUserAtATimeUnlessItKnowsHowToServeMore) {
   EXPECT_TRUE(mps().admits(7));
 }
 
+/// Others would wait in cuInit until those that are in it have ended.
+TEST_F(ManagedMpsTest, TheNextDaemonAdmitsNobodyBeforeItKnowsWhoIsInIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  mps().note_use(7);
+  ASSERT_TRUE(ask());
+  mps().stop();
+  ManagedMps next(context_, {place(), "/run/s", "", "", ""}, log(), 300ms);
+  EXPECT_FALSE(next.admits(8));
+  next.note_use({});
+  EXPECT_FALSE(next.admits(8)) << "they have not come back yet";
+  next.note_use(7);
+  EXPECT_FALSE(next.admits(8));
+  EXPECT_TRUE(next.admits(7));
+}
+
+TEST_F(ManagedMpsTest, TheNextDaemonAdmitsAnybodyOnceNobodyIsInIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is for root";
+  std::ofstream(directory_ + "/stays") << "";
+  mps().note_use(7);
+  ASSERT_TRUE(ask());
+  mps().stop();
+  ManagedMps next(context_, {place(), "/run/s", "", "", ""}, log(), 300ms);
+  run_until([&] { return next.admits(8); });
+  EXPECT_TRUE(text_of("commands").starts_with("get_server_list \nquit \n")) << text_of("commands");
+  EXPECT_TRUE(next.admits(8));
+}
+
 TEST_F(ManagedMpsTest, ItServesSeveralUsersWhereItKnowsHow) {
   if (::geteuid() != 0) GTEST_SKIP() << "is for root";
   std::ofstream(directory_ + "/nvidia-cuda-mps-control", std::ios::app) << "# -multiuser-server\n";
-  mps().note_use(true);
+  mps().note_use(7);
   ASSERT_TRUE(ask());
   EXPECT_TRUE(text_of("asked").ends_with(" -d -multiuser-server\n")) << text_of("asked");
 }
@@ -278,7 +305,7 @@ TEST_F(ManagedMpsTest, IfItDoesNotStartForSeveralUsersItDoesForOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "is for root";
   std::ofstream(directory_ + "/nvidia-cuda-mps-control", std::ios::app) << "# -multiuser-server\n";
   std::ofstream(directory_ + "/knows_no_more") << "";
-  mps().note_use(true);
+  mps().note_use(7);
   ASSERT_TRUE(ask());
   EXPECT_TRUE(text_of("asked").ends_with(" -d\n")) << text_of("asked");
   EXPECT_EQ(log_, std::vector<std::string>{"started MPS, with libgpuslice inside"});
@@ -293,7 +320,7 @@ TEST_F(ManagedMpsTest, ADirectoryOfOthersIsNotUsed) {
 }
 
 TEST_F(ManagedMpsTest, OneThatEndsByItselfIsStartedAgainLater) {
-  mps().note_use(true);
+  mps().note_use(7);
   ASSERT_TRUE(ask());
   end_mps();
   run_until([this] { return log_.size() == 2; });

@@ -112,8 +112,11 @@ std::optional<std::string> MpsPlaces::offered(const std::string& name, std::uint
   return found->second->directory();
 }
 
-void MpsPlaces::note_use(const std::set<std::string>& names) {
-  for (const auto& [name, place] : places_) place->note_use(names.contains(name));
+void MpsPlaces::note_use(const std::map<std::string, std::uint32_t>& users) {
+  for (const auto& [name, place] : places_) {
+    const auto user = users.find(name);
+    place->note_use(user == users.end() ? std::nullopt : std::optional(user->second));
+  }
 }
 
 std::string MpsPlaces::served_by(std::int32_t pid) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -62,8 +61,8 @@ class MpsPlaces {
   /// not serve this user.
   std::optional<std::string> offered(const std::string& name, std::uint32_t uid);
 
-  /// Which ones programs of slices are in.
-  void note_use(const std::set<std::string>& names);
+  /// Which ones programs of slices are in, and whose programs.
+  void note_use(const std::map<std::string, std::uint32_t>& users);
 
   /// The server of which one the process is: kSharedMps also for that of somebody else's MPS. "": of none.
   std::string served_by(std::int32_t pid);

@@ -42,6 +42,7 @@ TEST_F(MpsPlacesTest, ThoseOfTheDaemonBeforeAreTakenOver) {
   EXPECT_EQ(all.name_in(shared), kSharedMps);
   EXPECT_EQ(all.name_in(of_slice), MpsPlaces::name_of("a/b"));
   EXPECT_EQ(all.name_in("/tmp/nvidia-mps"), "");
+  all.note_use({{kSharedMps, ::geteuid()}});
   EXPECT_EQ(all.offered(kSharedMps, ::geteuid()), shared);
   EXPECT_EQ(all.offered(MpsPlaces::name_of("a"), ::geteuid()), std::nullopt);
   all.manage(false);

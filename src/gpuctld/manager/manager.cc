@@ -260,9 +260,9 @@ void Manager::arm_tick() {
 }
 
 void Manager::note_mps_use() {
-  std::set<std::string> used;
-  for (const Client& client : scheduler_.clients()) used.insert(client.mps);
-  mps_.note_use(used);
+  std::map<std::string, std::uint32_t> users;
+  for (const Client& client : scheduler_.clients()) users.emplace(client.mps, client.identity().uid);
+  mps_.note_use(users);
 }
 
 void Manager::tick() {
