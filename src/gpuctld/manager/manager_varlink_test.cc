@@ -163,6 +163,19 @@ TEST_F(ManagerTest, AProgramThatWasToldThatItIsIsolatedIsSo) {
   EXPECT_EQ(clients.at(2).at("isolated"), false);
 }
 
+TEST_F(ManagerTest, AnAutoSliceIsIsolatedAgainWhenItsProgramComesBack) {
+  create("ls", {{"latency", "5ms"}});
+  for (const bool resumed : {false, true}) {
+    auto program = connect();
+    EXPECT_EQ(join(program, {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", resumed}, {"isolated", true}})
+                  .reply.error,
+              "");
+    EXPECT_EQ(slice("ls").at("effective_isolation"), resumed ? "isolated" : "shared");
+    program = connect();
+    ASSERT_TRUE(eventually([&] { return slice("ls").at("clients") == 0; }));
+  }
+}
+
 TEST_F(ManagerTest, WhoHasStartedOtherwiseThanItsSliceIsNowIsNamed) {
   create("ls", {{"isolation", "isolated"}});
   auto isolated = connect(), shared = connect();

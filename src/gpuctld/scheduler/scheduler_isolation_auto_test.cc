@@ -172,5 +172,63 @@ TEST_F(AutoIsolation, WhatItTakesAloneOrByTurnsAnywayIsNoMeasurement) {
   EXPECT_TRUE(by_turns.isolation_record().of("ls").empty());
 }
 
+/// The next daemon has the setting alone, and programs that come back say what their slices were.
+class AutoIsolationAfterARestart : public testing::Test {
+ protected:
+  AutoIsolationAfterARestart() {
+    sched::SliceTree tree(sched::CapSM{132}, 0);
+    EXPECT_TRUE(tree.create("ls", {.reserve = 8, .reserve_mode = "strict", .latency = "5ms"}, kRoot));
+    EXPECT_TRUE(tree.create("ls/a", {}, kRoot));
+    EXPECT_TRUE(tree.create("batch", {}, kRoot));
+    scheduler_.set_tree(std::move(tree), 1);
+    for (const char* slice : {"ls", "ls/a"}) {
+      Client stand_in = FakeProgram::make(slice, {0});
+      stand_in.stands_in = true;
+      stand_ins_.push_back(&scheduler_.add(std::move(stand_in), 1));
+    }
+  }
+  FakeProgram come_back(const std::string& slice, bool isolated) {
+    Client client = FakeProgram::make(slice, {0});
+    client.isolated = isolated;
+    Client* stand_in = stand_ins_.front();
+    stand_ins_.erase(stand_ins_.begin());
+    FakeProgram back(scheduler_.replace({stand_in}, std::move(client), false, 2));
+    scheduler_.isolate_as(*back.client, 2);
+    return back;
+  }
+  bool is_isolated(const std::string& slice) const {
+    const auto& slices = scheduler_.tree().slices();
+    return scheduler_.effective()[static_cast<std::size_t>(std::distance(slices.begin(), slices.find(slice)))].isolated;
+  }
+
+  Scheduler scheduler_{{gpu(132)}, sched::SliceTree(sched::CapSM{132}, 0)};
+  std::vector<Client*> stand_ins_;
+};
+
+TEST_F(AutoIsolationAfterARestart, TheSliceIsAsItWas) {
+  FakeProgram batch(scheduler_, "batch");
+  batch.demand(132);
+  scheduler_.update(2);
+  EXPECT_EQ(batch.granted(), 124u);
+  FakeProgram first = come_back("ls/a", true);
+  EXPECT_TRUE(is_isolated("ls"));
+  scheduler_.update(3);
+  EXPECT_EQ(batch.granted(), 132u) << "no reserve is kept from it";
+  FakeProgram second = come_back("ls", true);
+  EXPECT_TRUE(is_isolated("ls"));
+  EXPECT_TRUE(scheduler_.isolation_lags().empty());
+}
+
+TEST_F(AutoIsolationAfterARestart, OthersThatAreThereAndSlicesWithoutATargetStay) {
+  FakeProgram shared = come_back("ls", false);
+  EXPECT_FALSE(is_isolated("ls"));
+  FakeProgram isolated = come_back("ls/a", true);
+  EXPECT_FALSE(is_isolated("ls"));
+  Client moved = FakeProgram::make("batch", {0});
+  moved.isolated = true;
+  scheduler_.isolate_as(scheduler_.add(std::move(moved), 3), 3);
+  EXPECT_FALSE(is_isolated("batch"));
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon::scheduler_isolation_auto_test
