@@ -166,12 +166,12 @@ WorkMeter::Counted Client::counted(std::size_t index) const {
           .evictions = ipc::load(usage.evictions)};
 }
 
-Counts Client::take_counts() {
-  Counts sum;
+LaunchCounts Client::take_counts() {
+  LaunchCounts sum;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].device < 0) continue;
     const WorkMeter::Counted there = counted(i);
-    const Counts now{bounded(there.launches), bounded(there.evictions)};
+    const LaunchCounts now{bounded(there.launches), bounded(there.evictions)};
     sum += now.since(std::exchange(taken_[i], now));
   }
   return sum;

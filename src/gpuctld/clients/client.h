@@ -13,8 +13,8 @@
 
 #include "base/result.h"
 #include "gpuctld/clients/client_slot.h"
-#include "gpuctld/clients/counts.h"
 #include "gpuctld/clients/latencies.h"
+#include "gpuctld/clients/launch_counts.h"
 #include "gpuctld/clients/lease.h"
 #include "gpuctld/protocol/process.h"
 #include "ipc/stub_map.h"
@@ -83,7 +83,7 @@ class Client {
   WorkMeter::Counted counted(std::size_t slot) const;
 
   /// What its page has counted on all devices since the last call. It is of the slice that the client was in meanwhile.
-  Counts take_counts();
+  LaunchCounts take_counts();
 
   /// The driver broke the client's context there. The client counts as idle until its demand changes.
   void fault(std::size_t slot);
@@ -210,7 +210,7 @@ class Client {
   ipc::UniqueFd memfd_;
   ipc::StubMap stub_;
   std::vector<Slot> slots_;
-  std::vector<Counts> taken_;             ///< by slot: by take_counts()
+  std::vector<LaunchCounts> taken_;       ///< by slot: by take_counts()
   std::vector<ClientLatency> latencies_;  ///< by slot
   std::uint64_t latencies_ns_ = 0;        ///< when they were last read
   bool opened_ = false;                   ///< open_grants()

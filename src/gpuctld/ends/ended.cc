@@ -4,7 +4,7 @@
 
 namespace gpuctl::daemon {
 
-void Ended::add(std::string_view slice, std::int64_t programs, const Counts& counts) {
+void Ended::add(std::string_view slice, std::int64_t programs, const LaunchCounts& counts) {
   sched::for_each_up(slice, [&](std::string_view path) {
     Sums& sums = by_slice_[std::string(path)];
     sums.programs += programs;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpuctld/clients/counts.h"
+#include "gpuctld/clients/launch_counts.h"
 
 namespace gpuctl::daemon {
 
@@ -16,13 +16,13 @@ class Ended {
  public:
   struct Sums {
     std::int64_t programs = 0;  ///< that have ended
-    Counts counts;              ///< of programs while they were there
+    LaunchCounts counts;        ///< of programs while they were there
   };
 
   /// A program in `slice` has ended, or has lost its connection: then what it reports begins anew.
-  void add(std::string_view slice, const Counts& counts) { add(slice, 1, counts); }
+  void add(std::string_view slice, const LaunchCounts& counts) { add(slice, 1, counts); }
   /// A program goes from `slice` to another one.
-  void moved(std::string_view slice, const Counts& counts) { add(slice, 0, counts); }
+  void moved(std::string_view slice, const LaunchCounts& counts) { add(slice, 0, counts); }
 
   Sums of(std::string_view slice) const;
 
@@ -30,7 +30,7 @@ class Ended {
   void keep(const std::function<bool(const std::string& slice)>& exists);
 
  private:
-  void add(std::string_view slice, std::int64_t programs, const Counts& counts);
+  void add(std::string_view slice, std::int64_t programs, const LaunchCounts& counts);
 
   std::map<std::string, Sums, std::less<>> by_slice_;
 };

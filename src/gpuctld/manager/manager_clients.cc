@@ -236,7 +236,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const bool time_sliced = look_at_mps();
   if (!resumed) kept_.forget_moved({peer.pid, peer.start, peer.uid}, now_ns());
   Client& added = kept_.attach(std::move(*client), time_sliced, now_ns());
-  if (resumed && !goes_on) scheduler_.isolate_as(added, now_ns());
+  if (!goes_on) scheduler_.isolate_as(added, now_ns());
   session.trust_as_client();
   // A program that says nothing has what MPS makes, unless it was promised more. `gpuctl run`, which attaches without
   // the version of a library, has none.

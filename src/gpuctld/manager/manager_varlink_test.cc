@@ -163,17 +163,19 @@ TEST_F(ManagerTest, AProgramThatWasToldThatItIsIsolatedIsSo) {
   EXPECT_EQ(clients.at(2).at("isolated"), false);
 }
 
-TEST_F(ManagerTest, AnAutoSliceIsIsolatedAgainWhenItsProgramComesBack) {
+TEST_F(ManagerTest, AnAutoSliceIsAsItsFirstProgramIs) {
   create("ls", {{"latency", "5ms"}});
-  for (const bool resumed : {false, true}) {
-    auto program = connect();
-    EXPECT_EQ(join(program, {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", resumed}, {"isolated", true}})
-                  .reply.error,
-              "");
-    EXPECT_EQ(slice("ls").at("effective_isolation"), resumed ? "isolated" : "shared");
-    program = connect();
-    ASSERT_TRUE(eventually([&] { return slice("ls").at("clients") == 0; }));
-  }
+  for (const bool resumed : {false, true})
+    for (const bool isolated : {false, true}) {
+      auto program = connect();
+      EXPECT_EQ(
+          join(program, {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", resumed}, {"isolated", isolated}})
+              .reply.error,
+          "");
+      EXPECT_EQ(slice("ls").at("effective_isolation"), isolated ? "isolated" : "shared");
+      program = connect();
+      ASSERT_TRUE(eventually([&] { return slice("ls").at("clients") == 0; }));
+    }
 }
 
 TEST_F(ManagerTest, WhoHasStartedOtherwiseThanItsSliceIsNowIsNamed) {
@@ -204,29 +206,30 @@ TEST_F(ManagerTest, AutoIsIsolatedWhereThatIsKnownToBeBetterAndSaysSo) {
   EXPECT_EQ(slice("batch").at("effective_isolation"), "shared");
   EXPECT_FALSE(slice("batch").contains("isolation_now"));
   create("ls", {{"latency", "5ms"}});
-  EXPECT_EQ(slice("ls").at("isolation_now"), "shared: not measured, and no kernels of others over 2 ms are known");
+  EXPECT_EQ(slice("ls").at("isolation_now"), "isolated: not measured yet");
   const auto set = call("SetSlice", {{"path", "ls"}, {"settings", {{"latency", "4ms"}}}}).parameters;
-  EXPECT_EQ(set.at("notes").at(0),
-            "isolation is auto, now shared: not measured, and no kernels of others over 2 ms are known");
+  EXPECT_EQ(set.at("notes").at(0), "isolation is auto, now isolated: not measured yet");
   EXPECT_FALSE(call("SetSlice", {{"path", "ls"}, {"settings", {{"weight", 7}}}}).parameters.contains("notes"));
   EXPECT_EQ(call("Advise", {{"path", "no"}}).error, "io.gpuctl.NoSuchSlice");
-  EXPECT_EQ(call("Advise", {{"path", "ls"}}).parameters,
-            (json::object{{"isolation", "shared"},
-                          {"why", "shared: not measured, and no kernels of others over 2 ms are known"},
-                          {"in_force", "shared"},
-                          {"measured", json::array()},
-                          {"room",
-                           {{{"device", 0},
-                             {"reserved", 0},
-                             {"reserve_free", 132},
-                             {"memory_kept", 0},
-                             {"memory_free", 1 << 30},
-                             {"isolated_part", 0.0}}}}}));
-  const auto start = [this] { return call("GetMpsPercentage", {{"slice", "ls"}}).parameters; };
-  EXPECT_FALSE(start().contains("isolated"));
+  EXPECT_EQ(call("Advise", {{"path", "ls"}}).parameters, (json::object{{"isolation", "isolated"},
+                                                                       {"why", "isolated: not measured yet"},
+                                                                       {"in_force", "isolated"},
+                                                                       {"measured", json::array()},
+                                                                       {"room",
+                                                                        {{{"device", 0},
+                                                                          {"reserved", 0},
+                                                                          {"reserve_free", 132},
+                                                                          {"memory_kept", 0},
+                                                                          {"memory_free", 1 << 30},
+                                                                          {"isolated_part", 0.0}}}}}));
+  const auto told = [this](const char* path) {
+    return call("GetMpsPercentage", {{"slice", path}}).parameters.contains("isolated");
+  };
+  EXPECT_TRUE(told("ls"));
+  EXPECT_FALSE(told("batch"));
   auto joined = connect();
-  call(joined, "Attach", {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"isolated", true}});
-  EXPECT_EQ(call("GetSlice", {{"path", "ls"}}).parameters.at("clients").at(0).at("isolated"), false)
+  call(joined, "Attach", {{"slice", "batch"}, {"device_uuids", {kUuid}}, {"resumed", false}, {"isolated", true}});
+  EXPECT_EQ(call("GetSlice", {{"path", "batch"}}).parameters.at("clients").at(0).at("isolated"), false)
       << "whatever a program says";
 }
 

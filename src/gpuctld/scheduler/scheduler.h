@@ -187,8 +187,9 @@ class Scheduler {
   const sched::IsolationRecord& isolation_record() const { return isolation_record_; }
   /// For slices whose isolation is "auto" and in which no program is: before one starts, if nothing was updated lately.
   void choose_isolation(std::uint64_t now_ns);
-  /// A program of an earlier daemon is back. The slice that chose its isolation has it again, unless others are there.
-  void isolate_as(const Client& back, std::uint64_t now_ns);
+  /// A program has come: of an earlier daemon, or one that was told nothing before it began. The slice that chooses its
+  /// isolation has the program's, unless others are there.
+  void isolate_as(const Client& first, std::uint64_t now_ns);
   /// Which isolation suits a slice, whatever is set.
   sched::IsolationEvidence isolation_evidence(const std::string& slice) const;
   /// What is in force for such a slice and why, for people; none: nothing is to be said.

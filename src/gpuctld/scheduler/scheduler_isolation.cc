@@ -57,18 +57,18 @@ bool Scheduler::isolate_by_record() {
   return any;
 }
 
-void Scheduler::isolate_as(const Client& back, std::uint64_t now_ns) {
+void Scheduler::isolate_as(const Client& first, std::uint64_t now_ns) {
   std::string chose;
-  sched::for_each_up(back.slice(), [&](std::string_view path) {
+  sched::for_each_up(first.slice(), [&](std::string_view path) {
     const sched::Slice* slice = tree_.find(path);
     if (chose.empty() && slice->isolated_by_auto && slice->latency != "none") chose = path;
   });
   const bool others = std::ranges::any_of(clients_, [&](const Client& client) {
-    return &client != &back && !client.stands_in && sched::in_or_below(client.slice(), chose);
+    return &client != &first && !client.stands_in && sched::in_or_below(client.slice(), chose);
   });
-  if (chose.empty() || others || tree_.find(chose)->isolated == back.isolated) return;
+  if (chose.empty() || others || tree_.find(chose)->isolated == first.isolated) return;
   sched::SliceTree tree = tree_;
-  tree.isolate(chose, back.isolated);
+  tree.isolate(chose, first.isolated);
   set_tree(std::move(tree), now_ns);
 }
 

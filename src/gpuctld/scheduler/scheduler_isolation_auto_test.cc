@@ -209,21 +209,21 @@ TEST_F(AutoIsolationAfterARestart, TheSliceIsAsItWas) {
   FakeProgram batch(scheduler_, "batch");
   batch.demand(132);
   scheduler_.update(2);
-  EXPECT_EQ(batch.granted(), 124u);
-  FakeProgram first = come_back("ls/a", true);
-  EXPECT_TRUE(is_isolated("ls"));
+  EXPECT_EQ(batch.granted(), 132u) << "it would be isolated at a start";
+  FakeProgram first = come_back("ls/a", false);
+  EXPECT_FALSE(is_isolated("ls"));
   scheduler_.update(3);
-  EXPECT_EQ(batch.granted(), 132u) << "no reserve is kept from it";
-  FakeProgram second = come_back("ls", true);
-  EXPECT_TRUE(is_isolated("ls"));
+  EXPECT_EQ(batch.granted(), 124u) << "the reserve is kept from it";
+  FakeProgram second = come_back("ls", false);
+  EXPECT_FALSE(is_isolated("ls"));
   EXPECT_TRUE(scheduler_.isolation_lags().empty());
 }
 
 TEST_F(AutoIsolationAfterARestart, OthersThatAreThereAndSlicesWithoutATargetStay) {
-  FakeProgram shared = come_back("ls", false);
-  EXPECT_FALSE(is_isolated("ls"));
-  FakeProgram isolated = come_back("ls/a", true);
-  EXPECT_FALSE(is_isolated("ls"));
+  FakeProgram isolated = come_back("ls", true);
+  EXPECT_TRUE(is_isolated("ls"));
+  FakeProgram shared = come_back("ls/a", false);
+  EXPECT_TRUE(is_isolated("ls"));
   Client moved = FakeProgram::make("batch", {0});
   moved.isolated = true;
   scheduler_.isolate_as(scheduler_.add(std::move(moved), 3), 3);

@@ -8,11 +8,11 @@
 namespace gpuctl::daemon {
 
 /// Neither is negative.
-struct Counts {
+struct LaunchCounts {
   std::int64_t launches = 0, evictions = 0;
 
   /// What is too much for a number is the greatest.
-  Counts& operator+=(const Counts& more) {
+  LaunchCounts& operator+=(const LaunchCounts& more) {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     launches = more.launches > most - launches ? most : launches + more.launches;
     evictions = more.evictions > most - evictions ? most : evictions + more.evictions;
@@ -20,7 +20,7 @@ struct Counts {
   }
 
   /// What came after `before`.
-  Counts since(const Counts& before) const {
+  LaunchCounts since(const LaunchCounts& before) const {
     return {std::max<std::int64_t>(launches - before.launches, 0),
             std::max<std::int64_t>(evictions - before.evictions, 0)};
   }
