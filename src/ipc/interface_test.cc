@@ -193,7 +193,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;
   usage.latency_us_log2 = usage.evict_us_log2 = {1};
-  usage.swapped = 1;
+  usage.swapped = usage.launches_before = usage.evictions_before = 1;
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
   expect_same_fields(to_json(Latency{}), i.types.at("Latency"), "Latency");
   expect_same_fields(to_json(Pressure{}), i.types.at("Pressure"), "Pressure");

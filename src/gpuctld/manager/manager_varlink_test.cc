@@ -167,6 +167,7 @@ TEST_F(ManagerTest, AnAutoSliceIsAsItsFirstProgramIs) {
   create("ls", {{"latency", "5ms"}});
   for (const bool resumed : {false, true})
     for (const bool isolated : {false, true}) {
+      EXPECT_EQ(call("GetMpsPercentage", {{"slice", "ls"}}).parameters.at("isolated"), true);
       auto program = connect();
       EXPECT_EQ(
           join(program, {{"slice", "ls"}, {"device_uuids", {kUuid}}, {"resumed", resumed}, {"isolated", isolated}})
