@@ -125,7 +125,7 @@ void Scheduler::gather_members() {
   find_contexts();
   inhabited_.assign(nodes_.size(), false);
   for (const Client& client : clients_)
-    sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
+    if (!client.context) sched::each_up_to_root(nodes_, client.node, [this](std::size_t n) { inhabited_[n] = true; });
 
   std::vector<std::optional<sched::WithTarget>> pauses;
   for (const sched::LatencyControl& control : controls_) pauses.push_back(control.pauses());

@@ -103,6 +103,32 @@ TEST_F(Isolation, ItsOwnMaxHoldsInItsTurns) {
   EXPECT_EQ(ls.guaranteed(), 40u);
 }
 
+/// The slice above has nobody in the context that is shared, so its reserve is kept from nobody there, whatever else is
+/// changed.
+TEST(IsolationBelowAReserve, WhatAnIsolatedProgramDoesKeepsNoReserveFromOthers) {
+  const auto tree = [](std::int64_t weight) {
+    sched::SliceTree tree(sched::CapSM{132}, 0);
+    EXPECT_TRUE(tree.create("ls", {.reserve = 8}, kRoot));
+    EXPECT_TRUE(tree.create("ls/n", {.isolation = "isolated"}, kRoot));
+    EXPECT_TRUE(tree.create("batch", {}, kRoot));
+    EXPECT_TRUE(tree.create("idle", {.weight = weight}, kRoot));
+    return tree;
+  };
+  for (const char* top : {"", "ls/n"}) {
+    Scheduler scheduler({hardware()}, tree(100));
+    FakeProgram batch(scheduler, "batch"), ls = isolated(scheduler, "ls/n", top);
+    batch.demand(132), ls.demand(132);
+    ls.launch();
+    scheduler.update(2);
+    EXPECT_TRUE(is_free(batch)) << top;
+    EXPECT_EQ(scheduler.slice_use()[1].granted, sched::CapSM{132}) << "of batch";
+    scheduler.set_tree(tree(5), 3);
+    ls.launch();
+    scheduler.update(4);
+    EXPECT_TRUE(is_free(batch)) << top;
+  }
+}
+
 TEST_F(Isolation, WeightsOfTheOtherContextPutNothingInForce) {
   sched::SliceTree tree = tree_of("isolated");
   ASSERT_TRUE(tree.change("batch", {.max_unlimited = true, .weight = 300}, kRoot));

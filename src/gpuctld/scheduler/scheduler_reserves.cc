@@ -1,31 +1,42 @@
 // Reserves that are held for a while after the latest work of their slices, whatever becomes of the clients, and those
 // that do not fit a device.
 #include <algorithm>
+#include <map>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "gpuctld/scheduler/scheduler.h"
 #include "sched/effective/fit_reserves.h"
 
 namespace gpuctl::daemon {
 
-/// True if a slice became active or inactive on a device.
+/// True if a slice became active or inactive on a device. What a client does counts in its context alone. Beside
+/// isolated slices nothing is kept for those that have left.
 bool Scheduler::mark_active(std::uint64_t now_ns) {
+  bool changed = false;
+  reserve_ends_ns_ = UINT64_MAX;
+  const auto mark = [&](std::vector<sched::NodeInput>& nodes, std::span<const sched::Work> work) {
+    const sched::Activity activity = sched::mark_active(nodes, work, now_ns);
+    changed |= activity.changed;
+    reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
+  };
+  std::vector<std::map<std::string, std::vector<sched::Work>>> in_contexts(grants_.size());
   for (const Client& client : clients_)
     for (const Client::Slot& slot : client.slots()) {
       if (slot.device < 0) continue;
-      std::uint64_t& last_ns = work_[static_cast<std::size_t>(slot.device)][client.node].last_ns;
-      last_ns = std::max(last_ns, slot.work_ns);
+      const auto device = static_cast<std::size_t>(slot.device);
+      if (client.context) {
+        in_contexts[device][*client.context].push_back({client.node, slot.work_ns});
+      } else {
+        std::uint64_t& last_ns = work_[device][client.node].last_ns;
+        last_ns = std::max(last_ns, slot.work_ns);
+      }
     }
-  bool changed = false;
-  reserve_ends_ns_ = UINT64_MAX;
   for (std::size_t device = 0; device < grants_.size(); ++device) {
-    const auto mark = [&](std::vector<sched::NodeInput>& nodes) {
-      const sched::Activity activity = sched::mark_active(nodes, work_[device], now_ns);
-      changed |= activity.changed;
-      reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
-    };
-    mark(nodes_on_[device]);
-    for (auto& [mps, context] : contexts_[device]) mark(context.nodes);
+    mark(nodes_on_[device], work_[device]);
+    for (auto& [mps, context] : contexts_[device]) mark(context.nodes, in_contexts[device][mps]);
   }
   return changed;
 }
@@ -33,12 +44,8 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
 /// How many reserves are held although no client is there. Whether one is decides what is in force for others.
 std::size_t Scheduler::held_for_nobody() const {
   std::size_t held = 0;
-  const auto count = [&](const std::vector<sched::NodeInput>& nodes) {
+  for (const auto& nodes : nodes_on_)
     for (std::size_t n = 0; n < nodes.size(); ++n) held += nodes[n].active && !inhabited_[n];
-  };
-  for (const auto& nodes : nodes_on_) count(nodes);
-  for (const auto& contexts : contexts_)
-    for (const auto& [mps, context] : contexts) count(context.nodes);
   return held;
 }
 
