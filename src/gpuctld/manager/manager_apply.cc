@@ -61,8 +61,10 @@ sched::SliceResult<void> apply(const WantedTree& wanted, const sched::Caller& ca
                                const std::function<std::size_t(std::string_view)>& clients_in, sched::SliceTree& tree) {
   for (const auto& [path, settings] : wanted)
     if (const auto above = sched::parent_path(path); path != "/" && above != "/" && !wanted.contains(above))
-      return sched::SliceError{
-          .code = sched::SliceError::Code::no_such_slice, .path = std::string(above), .field = {}, .reason = {}};
+      return sched::SliceError{.code = sched::SliceError::Code::invalid_value,
+                               .path = path,
+                               .field = "slices",
+                               .reason = "'" + path + "' is named, and '" + std::string(above) + "' above it is not"};
   for (const std::string& path : not_wanted(wanted, tree.slices()))
     if (auto removed = tree.remove(path, clients_in(path), caller); !removed) return removed;
   std::vector<sched::SliceTree::Edit> edits;

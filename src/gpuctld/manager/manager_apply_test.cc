@@ -68,7 +68,8 @@ TEST_F(ApplySlices, OneMistakeAndNothingIsDone) {
   EXPECT_EQ(apply({wanted("a"), wanted("b", {{"weight", 0}})}).error, "io.gpuctl.InvalidValue");
   EXPECT_EQ(apply({wanted("a", {{"reserve", 100}}), wanted("b", {{"reserve", 100}})}).error,
             "io.gpuctl.ReserveDoesNotFit");
-  EXPECT_EQ(apply({wanted("a/b"), wanted("old")}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(apply({wanted("a/b"), wanted("old")}).parameters,
+            (json::object{{"field", "slices"}, {"reason", "'a/b' is named, and 'a' above it is not"}}));
   EXPECT_EQ(apply({wanted("a"), wanted("a")}).error, "io.gpuctl.InvalidValue");
   EXPECT_EQ(apply({wanted("a", {{"weigth", 1}})}).error, "io.gpuctl.InvalidValue");
   EXPECT_EQ(apply({wanted("/", {{"reserve", 1}})}).error, "io.gpuctl.InvalidValue");

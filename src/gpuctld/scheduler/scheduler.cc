@@ -418,6 +418,19 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
     ++use[client.node].clients;
     if (is_apart(client)) sched::each_up_to_root(nodes_, client.node, [&](std::size_t n) { isolated[n] = true; });
   }
+  for (std::size_t device = 0; device < grants_.size(); ++device) {
+    const std::vector<SliceUse> here = slice_use_on(device, isolated);
+    for (std::size_t i = 0; i < use.size(); ++i) {
+      use[i].granted = std::max(use[i].granted, here[i].granted);
+      use[i].demand = std::max(use[i].demand, here[i].demand);
+    }
+  }
+  return use;
+}
+
+/// Of one device, without `clients`.
+std::vector<Scheduler::SliceUse> Scheduler::slice_use_on(std::size_t device, const std::vector<bool>& isolated) const {
+  std::vector<SliceUse> use(nodes_.size());
   const auto add = [&](const DeviceGrants& grants, bool all) {
     for (std::size_t i = 0; i < use.size(); ++i) {
       if (!all && !isolated[i]) continue;
@@ -426,23 +439,34 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
       use[i].demand = std::max(use[i].demand, node.demand);
     }
   };
-  for (const DeviceGrants& grants : grants_) add(grants, true);
-  for (const DeviceGrants& grants : isolated_) add(grants, false);
-  for (const auto& contexts : contexts_)
-    for (const auto& [mps, context] : contexts) add(context.grants, false);
-  for (std::size_t device = 0; device < grants_.size(); ++device) {
-    // Nothing is asked for slices that have no SMs, and for programs for which nothing is in force.
-    std::vector<sched::CapSM> wanted(nodes_.size());
-    each_member(device, [&](const DeviceGrants::Member& member) {
-      const Client::Slot& slot = member.client->slots()[member.slot];
-      sched::each_up_to_root(nodes_, member.client->node, [&](std::size_t n) {
-        if (slot.terms.in_force == InForce::nothing || nodes_on_[device][n].max == sched::CapSM{})
-          wanted[n] += sched::CapSM{slot.demand};
-      });
+  add(grants_[device], true);
+  add(isolated_[device], false);
+  for (const auto& [mps, context] : contexts_[device]) add(context.grants, false);
+  // Nothing is asked for slices that have no SMs, and for programs for which nothing is in force.
+  std::vector<sched::CapSM> wanted(nodes_.size());
+  each_member(device, [&](const DeviceGrants::Member& member) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    sched::each_up_to_root(nodes_, member.client->node, [&](std::size_t n) {
+      if (slot.terms.in_force == InForce::nothing || nodes_on_[device][n].max == sched::CapSM{})
+        wanted[n] += sched::CapSM{slot.demand};
     });
-    for (std::size_t i = 0; i < use.size(); ++i)
-      use[i].demand = std::max(use[i].demand, std::min(wanted[i], sched::CapSM{sms_[device]}));
+  });
+  for (std::size_t i = 0; i < use.size(); ++i)
+    use[i].demand = std::max(use[i].demand, std::min(wanted[i], sched::CapSM{sms_[device]}));
+  // The latter use what those leave for which something is.
+  std::vector<bool> free(nodes_.size());
+  bool any_limited = false;
+  sched::CapSM left{sms_[device]};
+  for (const DeviceGrants::Member& member : grants_[device].members()) {
+    const Client::Slot& slot = member.client->slots()[member.slot];
+    if (slot.terms.in_force == InForce::nothing)
+      sched::each_up_to_root(nodes_, member.client->node, [&](std::size_t n) { free[n] = true; });
+    else
+      any_limited = true, left -= std::min(left, sched::CapSM{slot.decided});
   }
+  for (std::size_t i = 0; i < use.size(); ++i)
+    if (any_limited && free[i])
+      use[i].granted = std::max(use[i].granted, std::min({use[i].granted + left, use[i].demand, nodes_[i].max}));
   return use;
 }
 

@@ -364,6 +364,7 @@ class Scheduler {
   bool is_throttled(std::size_t device, std::size_t node) const;
   /// Frozen or throttled.
   bool stands_still(std::size_t device, std::size_t node) const;
+  std::vector<SliceUse> slice_use_on(std::size_t device, const std::vector<bool>& isolated) const;
   void collect(Client& client);
   void settle(Client& client);
   /// The tree as it is on the device.
@@ -422,7 +423,7 @@ class Scheduler {
   Stretch used_now_, used_lately_;
   Accounts accounts_;             ///< of programs that have ended or moved, not taken yet
   std::vector<double> sms_used_;  ///< scratch of meter_work(), by device
-  std::vector<bool> inhabited_;   ///< in the same order: it, or a slice below it, has a client
+  std::vector<bool> inhabited_;   ///< in the same order: it, or a slice below it, has a client that is not apart
   /// By device, in the same order: when clients that are or were directly in it had work the last time.
   std::vector<std::vector<sched::Work>> work_;
   /// When the first reserve will be lent, unless its slice launches something before.

@@ -15,6 +15,39 @@ TEST(Scheduler, GrantsStandBeforeAnybodyAsks) {
   EXPECT_EQ(batch.stub->grant[0].priority, -5);
 }
 
+TEST(Scheduler, OfWhoIsFreeItIsSaidWhatEachWouldHave) {
+  sched::SliceTree tree(sched::CapSM{132}, 0);
+  ASSERT_TRUE(tree.create("a", {}, kRoot));
+  ASSERT_TRUE(tree.create("b", {}, kRoot));
+  Scheduler scheduler({gpu(132)}, tree);
+  FakeProgram one(scheduler, "a"), other(scheduler, "b");
+  one.demand(132), other.demand(132);
+  scheduler.update(2);
+  ASSERT_TRUE(is_free(one));
+  EXPECT_EQ(scheduler.slice_use()[1].granted, sched::CapSM{66});
+}
+
+/// Nothing is in force for it, so it runs on what the others leave, though no grant says so.
+TEST(Scheduler, WhoIsFreeBesideALimitedOneIsSaidToHaveWhatIsLeft) {
+  for (const std::int64_t max : {2, 0}) {
+    sched::SliceTree tree(sched::CapSM{132}, 0);
+    ASSERT_TRUE(tree.create("a", {.max = max}, kRoot));
+    ASSERT_TRUE(tree.create("b", {}, kRoot));
+    Scheduler scheduler({gpu(132)}, tree);
+    FakeProgram limited(scheduler, "a"), free(scheduler, "b");
+    limited.demand(4), free.demand(132);
+    scheduler.update(2);
+    ASSERT_TRUE(is_free(free));
+    const auto use = scheduler.slice_use();  // of the root, a and b
+    EXPECT_EQ(use[0].granted, sched::CapSM{132});
+    EXPECT_EQ(use[1].granted, sched::CapSM{static_cast<std::uint32_t>(max)});
+    EXPECT_EQ(use[2].granted, sched::CapSM{static_cast<std::uint32_t>(132 - max)});
+    free.demand(7);
+    scheduler.update(3);
+    EXPECT_EQ(scheduler.slice_use()[2].granted, sched::CapSM{7});
+  }
+}
+
 TEST(Scheduler, DemandOfOneShrinksTheOtherInOnePass) {
   Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch());
   FakeProgram batch(scheduler, "batch"), ls(scheduler, "ls");
