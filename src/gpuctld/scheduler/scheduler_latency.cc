@@ -126,7 +126,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   const std::vector<sched::NodeInput>& nodes = nodes_on_[device];
   const std::vector<sched::WithTarget> slices = controls_[device].slices();
   const auto self = std::ranges::find(slices, entry.node, &sched::WithTarget::node);
-  sched::LatencyStep step{.now = time_of(now_ns)};
+  sched::LatencyStep step{.now = time_of(now_ns), .frozen = effective_[entry.node].frozen};
   const bool stopped = stands_still(device, entry.node);  // then nobody has to yield
   const auto is_own = [&](const DeviceWork::Program& program) {
     return sched::in_or_below(program.client->slice(), entry.path);

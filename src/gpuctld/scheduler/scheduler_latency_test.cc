@@ -96,7 +96,7 @@ TEST_F(Latency, NobodyYieldsToWhatIsFrozen) {
       scheduler.update(now_ns_);
     }
   };
-  wait(70);
+  wait(1);
   EXPECT_EQ(level(ls), level(batch)) << words(scheduler);
   EXPECT_EQ(scheduler.targets().at(0).steer->state(), sched::Steer::State::resting) << words(scheduler);
   scheduler.set_tree(tree("5ms"), now_ns_);

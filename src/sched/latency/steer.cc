@@ -152,7 +152,7 @@ bool Steer::step(const LatencyStep& step) {
   const Rungs rungs_before = rungs();
   const bool pauses_before = pauses();
   if (step.active) work_ = step.now, active_once_ = true;
-  const bool rests = !active_once_ || step.now - work_ > kRests;
+  const bool rests = step.frozen || !active_once_ || step.now - work_ > kRests;
   if (std::exchange(resting_, rests) && !rests) disturbed(step.now);
   offered_ = step.last;
   if (std::exchange(others_, step.others) != step.others) {

@@ -54,6 +54,7 @@ struct LatencyStep {
   std::chrono::nanoseconds now{};
   const LatencyHistogram* bursts = nullptr;  ///< that ended
   bool active = false;                       ///< the slice had work
+  bool frozen = false;                       ///< nobody yields, and how long its bursts take says nothing
   /// No other program had work on the device, neither since the last step nor since the one before.
   bool quiet = false;
   bool may_turn = true;      ///< nobody else turns dials now
