@@ -275,6 +275,7 @@ class Scheduler {
   struct SliceContext {
     DeviceGrants grants;
     std::vector<sched::NodeInput> nodes;  ///< the tree as it is for them
+    std::vector<sched::Work> work;        ///< scratch of mark_active()
   };
 
   /// Clients, the tree or what holds on a device changed: gathers everything anew, decides and writes.

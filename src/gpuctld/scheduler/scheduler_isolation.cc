@@ -63,10 +63,11 @@ void Scheduler::isolate_as(const Client& first, std::uint64_t now_ns) {
     const sched::Slice* slice = tree_.find(path);
     if (chose.empty() && slice->isolated_by_auto && slice->latency != "none") chose = path;
   });
-  const bool others = std::ranges::any_of(clients_, [&](const Client& client) {
-    return &client != &first && !client.stands_in && sched::in_or_below(client.slice(), chose);
-  });
-  if (chose.empty() || others || tree_.find(chose)->isolated == first.isolated) return;
+  if (chose.empty() || tree_.find(chose)->isolated == first.isolated) return;
+  if (std::ranges::any_of(clients_, [&](const Client& client) {
+        return &client != &first && !client.stands_in && sched::in_or_below(client.slice(), chose);
+      }))
+    return;
   sched::SliceTree tree = tree_;
   tree.isolate(chose, first.isolated);
   set_tree(std::move(tree), now_ns);

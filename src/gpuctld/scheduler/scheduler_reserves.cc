@@ -1,9 +1,7 @@
 // Reserves that are held for a while after the latest work of their slices, whatever becomes of the clients, and those
 // that do not fit a device.
 #include <algorithm>
-#include <map>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,21 +20,22 @@ bool Scheduler::mark_active(std::uint64_t now_ns) {
     changed |= activity.changed;
     reserve_ends_ns_ = std::min(reserve_ends_ns_, activity.next_ns);
   };
-  std::vector<std::map<std::string, std::vector<sched::Work>>> in_contexts(grants_.size());
+  for (auto& contexts : contexts_)
+    for (auto& [mps, context] : contexts) context.work.clear();
   for (const Client& client : clients_)
     for (const Client::Slot& slot : client.slots()) {
       if (slot.device < 0) continue;
       const auto device = static_cast<std::size_t>(slot.device);
-      if (client.context) {
-        in_contexts[device][*client.context].push_back({client.node, slot.work_ns});
-      } else {
+      if (!client.context) {
         std::uint64_t& last_ns = work_[device][client.node].last_ns;
         last_ns = std::max(last_ns, slot.work_ns);
+      } else if (const auto own = contexts_[device].find(*client.context); own != contexts_[device].end()) {
+        own->second.work.push_back({client.node, slot.work_ns});
       }
     }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     mark(nodes_on_[device], work_[device]);
-    for (auto& [mps, context] : contexts_[device]) mark(context.nodes, in_contexts[device][mps]);
+    for (auto& [mps, context] : contexts_[device]) mark(context.nodes, context.work);
   }
   return changed;
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "gpuctld/testing/fake_program.h"
 
 namespace gpuctl::daemon {
@@ -15,11 +17,15 @@ TEST(Scheduler, GrantsStandBeforeAnybodyAsks) {
   EXPECT_EQ(batch.stub->grant[0].priority, -5);
 }
 
-TEST(Scheduler, OfWhoIsFreeItIsSaidWhatEachWouldHave) {
+sched::SliceTree a_and_b(std::optional<std::int64_t> max_of_a = {}) {
   sched::SliceTree tree(sched::CapSM{132}, 0);
-  ASSERT_TRUE(tree.create("a", {}, kRoot));
-  ASSERT_TRUE(tree.create("b", {}, kRoot));
-  Scheduler scheduler({gpu(132)}, tree);
+  EXPECT_TRUE(tree.create("a", {.max = max_of_a}, kRoot));
+  EXPECT_TRUE(tree.create("b", {}, kRoot));
+  return tree;
+}
+
+TEST(Scheduler, OfWhoIsFreeItIsSaidWhatEachWouldHave) {
+  Scheduler scheduler({gpu(132)}, a_and_b());
   FakeProgram one(scheduler, "a"), other(scheduler, "b");
   one.demand(132), other.demand(132);
   scheduler.update(2);
@@ -30,10 +36,7 @@ TEST(Scheduler, OfWhoIsFreeItIsSaidWhatEachWouldHave) {
 /// Nothing is in force for it, so it runs on what the others leave, though no grant says so.
 TEST(Scheduler, WhoIsFreeBesideALimitedOneIsSaidToHaveWhatIsLeft) {
   for (const std::int64_t max : {2, 0}) {
-    sched::SliceTree tree(sched::CapSM{132}, 0);
-    ASSERT_TRUE(tree.create("a", {.max = max}, kRoot));
-    ASSERT_TRUE(tree.create("b", {}, kRoot));
-    Scheduler scheduler({gpu(132)}, tree);
+    Scheduler scheduler({gpu(132)}, a_and_b(max));
     FakeProgram limited(scheduler, "a"), free(scheduler, "b");
     limited.demand(4), free.demand(132);
     scheduler.update(2);
@@ -280,7 +283,7 @@ TEST(Scheduler, MoreClientsThanSmsTakeTurns) {
 }
 
 /// A client has the deadline alone, 50 ms.
-constexpr DaemonOptions kNoLongTasks{.longest_block_task = std::chrono::milliseconds(0)};
+const DaemonOptions kNoLongTasks{.longest_block_task = std::chrono::milliseconds(0)};
 
 TEST(Scheduler, AClientThatKeepsSmsPastTheDeadlineIsFoundOnce) {
   Scheduler scheduler({gpu(132)}, briefly_held_ls_and_batch(), kNoLongTasks);
