@@ -177,7 +177,10 @@ def matrix(options, scratch, out):
     if options.software:
         ls, batch = ([workload for workload in of_role if workload.synthetic] for of_role in (ls, batch))
     results = Results(options.json or out / "corun.json", head(options, configurations))
-    options.primed_in = next((configuration for configuration in configurations if configuration.kind == OURS), None)
+    # Beside an isolated program nothing is compiled.
+    options.primed_in = next(
+        (one for one in configurations if one.kind == OURS and one.isolation_at_start("ls") != "isolated"), None
+    )
 
     def say(of_ls, of_batch, configuration, numbers, seconds):
         pair = " x ".join(workload.name for workload in (of_ls, of_batch) if workload)

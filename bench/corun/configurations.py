@@ -9,6 +9,7 @@ import re
 SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "etc/gpuctl.toml"
 TIME_SLICED, MPS, MANAGED = "time-sliced", "mps", "mps of gpuctld"
 ALONE, STOCK, OURS = "alone", "stock", "ours"
+MANAGES = ('daemon.mps = "manage"',)
 RESERVE = "RESERVE"  # stands for the SMs of the workload's reserve
 PRIORITY = 50
 
@@ -39,8 +40,15 @@ class Configuration:
         """All that cannot be changed while the programs run. Configurations that are alike in it differ by settings."""
         if self.kind != OURS:
             return self.name
-        fixed = [settings.get("isolation") for settings in (self.settings("ls"), self.settings("batch"))]
+        fixed = [self.isolation_at_start(of) for of in ("ls", "batch")]
         return (self.mode, self.daemon, self.policy, self.plain, self.ls_priority, self.ls_env, self.batch_env, *fixed)
+
+    def isolation_at_start(self, of):
+        """A slice with a target of which nothing is known begins isolated, and a program stays as it began. None: as
+        the slice above has it.
+        """
+        settings = self.settings(of)
+        return settings.get("isolation", "isolated" if "latency" in settings else None)
 
     def settings(self, of):
         """The settings of the slice of LS or of batch, as `gpuctl set` has them."""
@@ -64,7 +72,7 @@ def isolated(name, what, *options):
         f"ours, LS isolated, batch in an MPS of gpuctld's, {what}",
         MANAGED,
         ls_slice=("--isolation", "isolated", *options),
-        daemon=('daemon.mps = "manage"',),
+        daemon=MANAGES,
     )
 
 
@@ -167,12 +175,26 @@ CONFIGURATIONS = {
             batch_env=percentage(75),
             plain=("batch",),
         ),
+        *(
+            ours(
+                f"auto-{target}",
+                f"ours, latency={target} for LS and nothing else, in a gpuctld that may start MPS",
+                MANAGED,
+                ls_slice=("--latency", target),
+                daemon=MANAGES,
+            )
+            for target in ("2x", "1.3x")
+        ),
         isolated("isolated", "nothing else set"),
         isolated("isolated-priority", f"priority {PRIORITY}", "--priority", PRIORITY),
         isolated("isolated-2x", "latency=2x", "--latency", "2x"),
         isolated("isolated-1.3x", "latency=1.3x", "--latency", "1.3x"),
         *(
-            ours(f"ours-latency-{target}", f"ours, MPS, latency={target} for LS", ls_slice=("--latency", target))
+            ours(
+                f"ours-latency-{target}",
+                f"ours, MPS, LS shares it, latency={target} for LS",
+                ls_slice=("--isolation", "shared", "--latency", target),
+            )
             for target in ("2x", "1.3x")
         ),
         ours(

@@ -22,6 +22,13 @@ class ConfigurationsTest(unittest.TestCase):
         self.assertEqual(changed.daemon, ("daemon.always_preemptible = true", "lab.latency_target_us = 1"))
         self.assertEqual(with_changes("ours-strict:weight=1").daemon, ("lab.weight = 1",))
 
+    def test_a_slice_with_a_target_begins_isolated_so_that_it_shares_its_start_with_isolated_ones(self):
+        starts = {name: CONFIGURATIONS[name].started_as() for name in CONFIGURATIONS}
+        self.assertEqual(starts["auto-2x"], starts["isolated-priority"])
+        self.assertEqual(starts["auto-2x"], starts["auto-1.3x"])
+        self.assertNotEqual(starts["ours-latency-2x"], starts["auto-2x"])
+        self.assertNotEqual(starts["ours-latency-2x"], starts["ours-priority"])
+
     def test_what_cannot_be_changed_is_said(self):
         for name, words in (
             ("mps-90:reserve=0.1", "no gpuctld"),

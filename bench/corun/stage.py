@@ -146,8 +146,14 @@ class Stage:
             return {}
         found = {}
         for name in ("ls", "batch"):
-            clients = self.lab.call("GetSlice", path=name)["clients"]
-            found[name] = [{key: client["usage"][0][key] for key in USAGE} for client in clients if client["usage"]]
+            of_slice = self.lab.call("GetSlice", path=name)
+            settings = of_slice["slice"]
+            isolation = {"isolation": settings.get("effective_isolation", settings["isolation"])}
+            found[name] = [
+                {key: client["usage"][0][key] for key in USAGE} | isolation
+                for client in of_slice["clients"]
+                if client["usage"]
+            ]
         return found
 
     @contextlib.contextmanager

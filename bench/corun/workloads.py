@@ -202,6 +202,13 @@ BATCH = {
             if_named=True,
         ),
         Workload(
+            "embedding",
+            "a recommendation model of DLRM's shape in PyTorch, 26 tables of a million rows, 8192 examples a step",
+            "batch",
+            program="embedding.py",
+            if_named=True,
+        ),
+        Workload(
             "two-train",
             "two programs of train at once",
             "batch",
