@@ -1,4 +1,4 @@
-"""Batch: trains a recommendation model of DLRM's shape: 26 embedding tables with sparse gradients between two small MLPs.
+"""Batch: trains a recommendation model of DLRM's shape: 26 embedding tables with sparse gradients and two small MLPs.
 Most of a step reads and writes rows of the tables, at random.
 """
 
