@@ -35,13 +35,17 @@ class Configuration:
     policy: str = ""  # of the root slice
     daemon: tuple = ()  # lines of gpuctl.toml
     plain: tuple = ()  # of "ls" and "batch": those outside of gpuctl, to see which side of a pair costs what
+    again: bool = False  # its programs run once before, so that gpuctld knows them
 
     def started_as(self):
         """All that cannot be changed while the programs run. Configurations that are alike in it differ by settings."""
         if self.kind != OURS:
             return self.name
         fixed = [self.isolation_at_start(of) for of in ("ls", "batch")]
-        return (self.mode, self.daemon, self.policy, self.plain, self.ls_priority, self.ls_env, self.batch_env, *fixed)
+        return (
+            *(self.mode, self.daemon, self.policy, self.plain, self.ls_priority, self.ls_env, self.batch_env),
+            *(self.again and self.name, *fixed),
+        )
 
     def isolation_at_start(self, of):
         """A slice with a target of which nothing is known begins isolated, and a program stays as it began. None: as
@@ -177,16 +181,26 @@ CONFIGURATIONS = {
         ),
         *(
             ours(
-                f"auto-{target}",
-                f"ours, latency={target} for LS and nothing else, in a gpuctld that may start MPS",
+                f"auto-{target}{'-again' if again else ''}",
+                f"ours, latency={target} for LS and nothing else, in a gpuctld that may start MPS"
+                + (", at the second start" if again else ""),
                 MANAGED,
                 ls_slice=("--latency", target),
                 daemon=MANAGES,
+                again=again,
             )
+            for again in (False, True)
             for target in ("2x", "1.3x")
         ),
         isolated("isolated", "nothing else set"),
         isolated("isolated-priority", f"priority {PRIORITY}", "--priority", PRIORITY),
+        *(
+            dataclasses.replace(
+                isolated(f"isolated-{turn_us}us", f"turns of {turn_us} us for batch", "--priority", PRIORITY),
+                daemon=(*MANAGES, f"lab.second_time_slice_us = {turn_us}"),
+            )
+            for turn_us in (50, 100, 200, 500, 1000, 2000)
+        ),
         isolated("isolated-2x", "latency=2x", "--latency", "2x"),
         isolated("isolated-1.3x", "latency=1.3x", "--latency", "1.3x"),
         *(

@@ -18,6 +18,7 @@ from .stage import Refused
 
 START_S = {True: 3.0, False: 20.0}  # a first guess by whether all programs are synthetic
 PRIME_S = 1.0
+LEARN_S = 10.0  # both, where gpuctld is to know what came of the first start
 ALONE_S = 3.0  # LS by itself, where a configuration has a target of latency: what it takes alone is learnt there
 
 
@@ -126,6 +127,10 @@ class Rounds:
             wanted = [(ls_slice, configuration.ls_env, self.command(ls, configuration.ls_priority))] if ls else []
             for program in batch.programs() if batch else []:
                 wanted.append((batch_slice, configuration.batch_env, self.command(program, "none")))
+            if configuration.again:
+                with self.stage.programs(wanted, max(self.left_s(), 1)) as members:
+                    self.let_learn_alone(members, [configuration])
+                    self.stage.play(members, 0, LEARN_S, 1)
             with self.stage.programs(wanted, max(self.left_s(), 1)) as members:
                 yield members
 

@@ -110,6 +110,17 @@ exit 0
   std::optional<ManagedMps> mps_;
 };
 
+/// They are in memory.
+TEST_F(ManagedMpsTest, BeginsWithoutLongLogs) {
+  const std::filesystem::path log = place() + "/server.log", other = place() + "/control.log";
+  std::filesystem::create_directory(place());
+  for (const auto& file : {log, other}) std::ofstream(file) << "a line\n";
+  std::filesystem::resize_file(log, 2 << 20);
+  EXPECT_TRUE(ask());
+  EXPECT_LT(std::filesystem::file_size(log), 1u << 20);
+  EXPECT_GT(std::filesystem::file_size(other), 0u);
+}
+
 TEST_F(ManagedMpsTest, IsStartedForTheFirstProgramWithTheLibraryInside) {
   mps().note_use(7);
   EXPECT_TRUE(ask());

@@ -63,12 +63,13 @@ ManagedMps& MpsPlaces::place(const std::string& name, const std::string& whose) 
   return *found;
 }
 
-/// Those that do not run, and that nobody waits for, are forgotten where there are too many.
+/// For one of a slice's own: one place is for kSharedMps. Those that do not run, and that nobody waits for, are
+/// forgotten where there are too many.
 bool MpsPlaces::has_room_for(const std::string& name, std::optional<sched::SliceOwner> owner) {
   if (places_.contains(name)) return true;
   const auto has_room = [&] {
     const auto of_owner = [&](const auto& entry) { return entry.second == owner; };
-    return places_.size() < kMostMps &&
+    return places_.size() + (places_.contains(kSharedMps) ? 0 : 1) < kMostMps &&
            (!owner || std::cmp_less(std::ranges::count_if(owners_, of_owner), kMostMpsOfOwner));
   };
   if (has_room()) return true;

@@ -66,9 +66,11 @@ TEST_F(MpsPlacesTest, EachSliceHasItsOwn) {
 
 TEST_F(MpsPlacesTest, ThereAreSoManyAtMost) {
   ::chmod(mps_.program().c_str(), 0755);
-  for (std::size_t i = 0; i < kMostMps; ++i) serve(MpsPlaces::name_of("s" + std::to_string(i)));
+  for (std::size_t i = 0; i + 1 < kMostMps; ++i) serve(MpsPlaces::name_of("s" + std::to_string(i)));
   MpsPlaces all = places();
   EXPECT_FALSE(all.wait(MpsPlaces::name_of("more"), "more", {}, this, [] {}));
+  EXPECT_TRUE(all.wait(kSharedMps, "", {}, this, [] {})) << "the last one is for those who share";
+  all.stop();
   std::filesystem::remove(mps_.directory() + "/places/" + MpsPlaces::name_of("s0") + "/nvidia-cuda-mps-control.pid");
   MpsPlaces fewer = places();
   EXPECT_TRUE(fewer.wait(MpsPlaces::name_of("more"), "more", {}, this, [] {}));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +25,16 @@ namespace gpuctl::daemon {
 namespace {
 
 constexpr std::size_t kMostName = 16;
+constexpr std::uintmax_t kMostLog = 1 << 20;
+
+/// They are in memory, and each program adds some lines.
+void empty_long_logs(const std::string& directory) {
+  for (const char* name : {"control.log", "server.log"}) {
+    const std::filesystem::path log = std::filesystem::path(directory) / name;
+    std::error_code ignored;
+    if (std::filesystem::file_size(log, ignored) > kMostLog && !ignored) std::filesystem::resize_file(log, 0, ignored);
+  }
+}
 
 /// libgpuslice.so beside the running program in a build tree, else the installed one.
 std::string preloaded_library() {
@@ -69,6 +80,7 @@ Result<void> make_mps_directory(const std::string& directory) {
     if (::mkdir(path.c_str(), 0755) == 0) ::chmod(path.c_str(), 0755);  // whatever the umask
     if (const auto trusted = check_trusted_directory(path, ::geteuid()); !trusted) return trusted.error();
   }
+  empty_long_logs(directory);
   return {};
 }
 

@@ -350,8 +350,8 @@ class Scheduler {
   bool would_isolate_otherwise() const;
   bool isolate_by_record();
   void note_start(const Client& client);
-  void record_isolation(std::size_t device, const std::string& slice, double launches, std::uint64_t now_ns,
-                        std::uint64_t passed_ns);
+  void record_isolation(std::size_t device, const std::string& slice, const sched::IsolationRecord::Others& others,
+                        std::uint64_t now_ns, std::uint64_t passed_ns);
   void forget_client(const Client& client);
   void decide(std::uint64_t now_ns);
   void write(std::uint64_t now_ns);

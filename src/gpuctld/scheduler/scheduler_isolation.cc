@@ -90,7 +90,8 @@ void Scheduler::note_start(const Client& client) {
 }
 
 /// What the slice's programs took at this step, beside others.
-void Scheduler::record_isolation(std::size_t device, const std::string& slice, double launches, std::uint64_t now_ns,
+void Scheduler::record_isolation(std::size_t device, const std::string& slice,
+                                 const sched::IsolationRecord::Others& others, std::uint64_t now_ns,
                                  std::uint64_t passed_ns) {
   for (const Client& client : clients_) {
     const bool there = std::ranges::any_of(
@@ -98,7 +99,7 @@ void Scheduler::record_isolation(std::size_t device, const std::string& slice, d
     if (!there || !sched::in_or_below(client.slice(), slice)) continue;
     const auto fresh = fresh_.find({&client, static_cast<int>(device)});
     isolation_record_.add(slice, sched::program_of(client.identity().command), is_apart(client),
-                          fresh == fresh_.end() ? sched::LatencyHistogram{} : fresh->second, launches,
+                          fresh == fresh_.end() ? sched::LatencyHistogram{} : fresh->second, others,
                           std::chrono::nanoseconds(passed_ns), std::chrono::nanoseconds(now_ns));
   }
 }

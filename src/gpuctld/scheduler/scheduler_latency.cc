@@ -1,6 +1,7 @@
 // Targets of latency: what is seen of the slices' bursts goes to sched's control, and what that decides into the tree
 // of each device, the levels and the time slices. How the dials are turned: sched/latency/steer.h.
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -94,6 +95,18 @@ struct Scheduler::DeviceWork {
     bool leaving = false;  ///< it may still be using SMs that it is to leave
   };
   std::vector<Program> programs;
+
+  /// Of those that are in no such slice: the same number for the same programs, in any order.
+  sched::IsolationRecord::Others others_of(const std::string& slice) const {
+    sched::IsolationRecord::Others others;
+    for (const Program& program : programs) {
+      if (sched::in_or_below(program.client->slice(), slice)) continue;
+      others.launches += static_cast<double>(program.launches);
+      others.who += std::hash<std::string>{}(program.client->slice() + '\n' +
+                                             sched::program_of(program.client->identity().command));
+    }
+    return others;
+  }
 };
 
 /// Those that the client made before this is first asked do not count.
@@ -136,12 +149,14 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
     if (is_own(program) && share_context(*program.client, *program.client, device))
       own_contexts.insert(program.client->context);
   bool others_work = false, yields_beside = false, yields_by_turns = false;
-  step.can_pause = step.still = true;
+  step.can_pause = step.still = step.absent = step.no_others = true;
   for (const DeviceWork::Program& program : work.programs) {
     if (is_own(program)) {
       step.active |= program.lately && !stopped;
+      step.absent = false;
       continue;
     }
+    step.no_others = false;
     others_work |= program.works;
     step.can_pause &= !program.works || sched::can_be_paused(nodes, program.client->node, *self, slices);
     step.still &= program.still;
@@ -203,7 +218,8 @@ bool Scheduler::step_latency(std::uint64_t now_ns) {
       // By turns all are apart in any case; and what a dial does is seen once it is left alone.
       if (!grants_[device].time_sliced() && !steps[i].quiet && !control.entries()[i].steer.moving() &&
           !stands_still(device, control.entries()[i].node))
-        record_isolation(device, control.entries()[i].path, steps[i].launches, now_ns, passed_ns);
+        record_isolation(device, control.entries()[i].path, work.others_of(control.entries()[i].path), now_ns,
+                         passed_ns);
     }
     std::vector<sched::NodeInput> nodes = fixed_nodes(device);
     sched::fit_reserves(nodes, sched::CapSM{sms_[device]});

@@ -48,7 +48,10 @@ std::string_view one_further(std::string_view slice, std::string_view above) {
 
 json::value to_json(const std::optional<MeasuredIsolation>& measured) {
   if (!measured) return nullptr;
-  return {{"bursts", measured->bursts}, {"p99_ns", measured->p99.count()}, {"others_per_s", measured->others_per_s}};
+  return {{"bursts", measured->bursts},
+          {"p99_ns", measured->p99.count()},
+          {"others_per_s", measured->others_per_s},
+          {"others", measured->others}};
 }
 
 /// False if it is malformed.
@@ -65,7 +68,8 @@ bool read(const json::object& from, std::string_view name, std::optional<Measure
   };
   const double bursts = number("bursts"), p99 = number("p99_ns"), others = number("others_per_s");
   if (bursts < 0 || p99 < 0 || others < 0) return false;
-  measured = {static_cast<std::uint64_t>(bursts), std::chrono::nanoseconds(std::llround(p99)), others};
+  measured = {static_cast<std::uint64_t>(bursts), std::chrono::nanoseconds(std::llround(p99)), others,
+              static_cast<std::uint64_t>(std::max(0.0, number("others")))};
   return true;
 }
 
@@ -119,13 +123,13 @@ void IsolationRecord::started(std::string_view slice, std::string_view program) 
   const auto found = find(slice, program);
   if (found == known_.end()) return;
   found->now.clear();
-  found->launches = 0;
+  found->others = {};
   found->time = {};
   found->learnt = 0;
 }
 
 void IsolationRecord::add(std::string_view slice, std::string_view program, bool isolated,
-                          const LatencyHistogram& bursts, double launches, Nanoseconds passed, Nanoseconds now) {
+                          const LatencyHistogram& bursts, const Others& others, Nanoseconds passed, Nanoseconds now) {
   if (bursts.count() > 0) {
     Known& known = seen(slice, program);
     if (std::exchange(known.isolated, isolated) != isolated) started(slice, program);
@@ -135,13 +139,17 @@ void IsolationRecord::add(std::string_view slice, std::string_view program, bool
   const auto found = find(slice, program);
   if (found == known_.end() || found->isolated != isolated) return;
   Known& known = *found;
-  known.launches += launches;
+  const std::uint64_t who = others.who & ((std::uint64_t{1} << kOthersBits) - 1);
+  if (std::exchange(known.others.who, who) != who) known.others.launches = 0, known.time = {};
+  known.others.launches += others.launches;
   known.time += passed;
   if (known.learnt < kEnough || known.now.count() < kEnough) return;
   known.learnt = 0;
-  const MeasuredIsolation found_now{.bursts = known.now.count(),
-                                    .p99 = known.now.bursts().percentile(0.99).value_or(Nanoseconds{}),
-                                    .others_per_s = known.launches / std::chrono::duration<double>(known.time).count()};
+  const MeasuredIsolation found_now{
+      .bursts = known.now.count(),
+      .p99 = known.now.bursts().percentile(0.99).value_or(Nanoseconds{}),
+      .others_per_s = known.others.launches / std::chrono::duration<double>(known.time).count(),
+      .others = who};
   (isolated ? known.measured.isolated : known.measured.shared) = found_now;
   changed_ = true;
 }

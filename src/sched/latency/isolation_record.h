@@ -32,9 +32,13 @@ class IsolationRecord {
   /// As many tell about what a percentile is: with fewer nothing is learnt.
   static constexpr std::uint64_t kEnough = kTellsMet;
 
-  /// Bursts of a program of the slice that ended in the `passed` time while others had work and launched so much.
+  struct Others {
+    double launches = 0;    ///< of them in the `passed` time
+    std::uint64_t who = 0;  ///< a number that names them
+  };
+  /// Bursts of a program of the slice that ended in the `passed` time while others had work.
   void add(std::string_view slice, std::string_view program, bool isolated, const LatencyHistogram& bursts,
-           double launches, Nanoseconds passed, Nanoseconds now);
+           const Others& others, Nanoseconds passed, Nanoseconds now);
   /// It starts anew, maybe with another isolation: what it took before is of an earlier start.
   void started(std::string_view slice, std::string_view program);
 
@@ -59,7 +63,7 @@ class IsolationRecord {
     /// Of the present start.
     Evidence now{1000};
     bool isolated = false;
-    double launches = 0;
+    Others others;  ///< in all of `time`
     Nanoseconds time{};
     std::uint64_t learnt = 0;  ///< bursts when `measured` was last made of them
   };

@@ -16,11 +16,11 @@ namespace {
 
 /// A hundred bursts a second for so long, beside a thousand launches a second.
 void go(IsolationRecord& record, const std::string& slice, const std::string& program, bool isolated, double took_ms,
-        double& now_s, double for_s) {
+        double& now_s, double for_s, std::uint64_t others = 7) {
   for (const double end_s = now_s + for_s; now_s < end_s; now_s += 0.2) {
     LatencyHistogram ended;
     ended.add(ms(took_ms), 20);
-    record.add(slice, program, isolated, ended, 200, seconds(0.2), seconds(now_s));
+    record.add(slice, program, isolated, ended, {200, others}, seconds(0.2), seconds(now_s));
   }
 }
 
@@ -65,6 +65,23 @@ TEST(IsolationRecord, LearnsByProgramAndIsolation) {
   go(record, "ls", "server", true, 4, now_s, 4);
   EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.isolated), 4, 0.3);
   EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.shared), 6, 0.4);
+}
+
+/// What two of them do says nothing of a third.
+TEST(IsolationRecord, KnowsBesideWhom) {
+  IsolationRecord record;
+  double now_s = 1;
+  go(record, "ls", "server", true, 3, now_s, 5, 1);
+  EXPECT_EQ(record.of("ls")[0].measured.isolated->others, 1u);
+  LatencyHistogram none;
+  record.add("ls", "server", true, none, {1e6, 2}, seconds(0.2), seconds(now_s));
+  go(record, "ls", "server", true, 3, now_s, 5, 3);
+  EXPECT_EQ(record.of("ls")[0].measured.isolated->others, 3u);
+  EXPECT_NEAR(record.of("ls")[0].measured.isolated->others_per_s, 1000, 1);
+  go(record, "ls", "server", true, 3, now_s, 5, ~std::uint64_t{0});
+  IsolationRecord another;
+  ASSERT_TRUE(another.from_json(boost::json::parse(boost::json::serialize(record.to_json()))));
+  EXPECT_EQ(another.of("ls")[0].measured, record.of("ls")[0].measured);
 }
 
 TEST(IsolationRecord, IsBounded) {

@@ -13,8 +13,8 @@ using Why = IsolationChoice::Why;
 
 namespace {
 
-MeasuredIsolation took(double p99_ms, double others_per_s = 1000) {
-  return {.bursts = 500, .p99 = ms(p99_ms), .others_per_s = others_per_s};
+MeasuredIsolation took(double p99_ms, double others_per_s = 1000, std::uint64_t others = 1) {
+  return {.bursts = 500, .p99 = ms(p99_ms), .others_per_s = others_per_s, .others = others};
 }
 
 struct Row {
@@ -28,6 +28,9 @@ TEST(Isolation, IsChosenByWhatIsKnown) {
       {{}, {false, Why::no_target}, "shared: it has no target of latency"},
       {{.measured = {took(9), took(1)}}, {false, Why::no_target}, "shared: it has no target of latency"},
       {{.has_target = true, .at_most = ms(4)}, {true, Why::nothing_known}, "isolated: not measured yet"},
+      {{.has_target = true, .at_most = ms(0.4)},
+       {false, Why::short_target},
+       "shared: not measured yet, and 400 us is too short for turns"},
       {{.has_target = true, .at_most = ms(4), .others_isolated = 3},
        {true, Why::nothing_known},
        "isolated: not measured yet"},
@@ -53,15 +56,27 @@ TEST(Isolation, IsChosenByWhatIsKnown) {
       {{.has_target = true, .measured = {took(3), {}}}, {false, Why::meets_target}, "shared: p99 3 ms"},
       // Both are.
       {{.has_target = true, .at_most = ms(4), .measured = {took(5.6), took(3.1)}},
+       {true, Why::meets_target},
+       "isolated: p99 3.1 ms is within 4 ms"},
+      {{.has_target = true, .at_most = ms(3), .measured = {took(3.1, 2000), took(2.9, 1000)}},
+       {true, Why::meets_target},
+       "isolated: p99 2.9 ms is within 3 ms"},
+      {{.has_target = true, .at_most = ms(2), .measured = {took(5.6), took(3.1)}},
        {true, Why::lower_p99},
        "isolated: p99 3.1 ms, shared 5.6 ms"},
-      {{.has_target = true, .at_most = ms(9), .measured = {took(2), took(3)}},
+      {{.has_target = true, .measured = {took(2), took(3)}},
        {false, Why::lower_p99},
        "shared: p99 2 ms, isolated 3 ms"},
-      {{.has_target = true, .at_most = ms(4), .measured = {took(3, 900), took(3.2, 1000)}},
+      {{.has_target = true, .at_most = ms(9), .measured = {took(8, 1100), took(3, 1000)}},
+       {false, Why::others_do_more},
+       "shared: p99 8 ms, isolated 3 ms of 9 ms, and others do 1100 launches/s instead of 1000 launches/s"},
+      {{.has_target = true, .at_most = ms(9), .measured = {took(8, 1100, 1), took(3, 1000, 2)}},
+       {true, Why::lower_p99},
+       "isolated: p99 3 ms, shared 8 ms"},
+      {{.has_target = true, .at_most = ms(1), .measured = {took(3, 900), took(3.2, 1000)}},
        {true, Why::others_do_more},
        "isolated: p99 3.2 ms, shared about as much, and others do 1000 launches/s instead of 900 launches/s"},
-      {{.has_target = true, .at_most = ms(4), .measured = {took(3.2, 1000), took(3, 1000)}},
+      {{.has_target = true, .at_most = ms(1), .measured = {took(3.2, 1000), took(3, 1000)}},
        {false, Why::others_do_more},
        "shared: p99 3.2 ms, isolated about as much, and others do 1000 launches/s instead of 1000 launches/s"},
   };

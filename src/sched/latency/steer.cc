@@ -148,11 +148,24 @@ void Steer::set(std::size_t dial, int rung, const LatencyStep& step) {
   if (rungs != rungs_) go(rungs, step);
 }
 
+/// Where they may be. What was found stays for when programs of both sides are there again.
+void Steer::keep_dials(const LatencyStep& step) {
+  if (step.absent || step.no_others) {
+    if (std::exchange(phase_, Phase::holds) == Phase::tries) go(before_try_, step);
+    return;
+  }
+  for (std::size_t dial = 0; dial < kDials; ++dial)
+    if (rungs_[dial] > step.last[dial]) {
+      set(dial, step.last[dial], step);
+      phase_ = Phase::holds;
+    }
+}
+
 bool Steer::step(const LatencyStep& step) {
   const Rungs rungs_before = rungs();
   const bool pauses_before = pauses();
   if (step.active) work_ = step.now, active_once_ = true;
-  const bool rests = step.frozen || !active_once_ || step.now - work_ > kRests;
+  const bool rests = step.frozen || step.absent || !active_once_ || step.now - work_ > kRests;
   if (std::exchange(resting_, rests) && !rests) disturbed(step.now);
   offered_ = step.last;
   if (std::exchange(others_, step.others) != step.others) {
@@ -164,11 +177,8 @@ bool Steer::step(const LatencyStep& step) {
       forgot_ = step.now;
     }
   }
-  for (std::size_t dial = 0; dial < kDials; ++dial)
-    if (rungs_[dial] > step.last[dial]) {
-      set(dial, step.last[dial], step);
-      phase_ = Phase::holds;
-    }
+  keep_dials(step);
+  if (std::exchange(absent_, step.absent) && !step.absent) unmet_ = false;
   leaving_ = step.leaving && turned_.count() > 0 && step.now - turned_ < kTurnsAlone;
   if (leaving_) disturbed(step.now);
   if (step_pauses(step)) {

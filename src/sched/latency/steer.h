@@ -55,10 +55,12 @@ struct LatencyStep {
   const LatencyHistogram* bursts = nullptr;  ///< that ended
   bool active = false;                       ///< the slice had work
   bool frozen = false;                       ///< nobody yields, and how long its bursts take says nothing
+  bool absent = false;                       ///< no program of the slice is there: nobody yields until one is
+  bool no_others = false;                    ///< no other program is there
   /// No other program had work on the device, neither since the last step nor since the one before.
   bool quiet = false;
   bool may_turn = true;      ///< nobody else turns dials now
-  Rungs last{};              ///< the last rung of each dial; 0: nothing comes of it now
+  Rungs last{};              ///< the last rung of each dial; 0: nothing comes of it now, or somebody is not there
   bool leaving = false;      ///< others still use what they are to leave
   bool can_pause = false;    ///< all others that have work can be paused
   bool still = false;        ///< others are paused and have nothing left on the device
@@ -150,6 +152,7 @@ class Steer {
   void count_launches(const LatencyStep& step);
   void go(const Rungs& rungs, const LatencyStep& step);
   void set(std::size_t dial, int rung, const LatencyStep& step);
+  void keep_dials(const LatencyStep& step);
   void look(const LatencyStep& step);
   void hold(const LatencyStep& step);
   void seek(const LatencyStep& step);
@@ -176,7 +179,7 @@ class Steer {
   std::vector<Seen> seen_;  ///< of the dial in this seek
   Nanoseconds best_{};      ///< when the target was given up
   std::array<Known, kDials> known_{};
-  bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false;
+  bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false, absent_ = false;
   Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
   Nanoseconds work_{};     ///< when the slice last had work
   Nanoseconds settled_{};  ///< from when on bursts count

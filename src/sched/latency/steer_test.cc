@@ -52,7 +52,9 @@ TEST(Steer, MeetsTheTargetWithinFiveSeconds) {
       Steer steer = at_most(c.target_ms);
       Beside run{.last = c.last};
       run.go(steer, 5, c.takes, random, ms(c.target_ms));
-      if (c.last[static_cast<std::size_t>(Dial::kept)] == 0) EXPECT_LE(run.longer_part(), 0.15) << "turns";
+      if (c.last[static_cast<std::size_t>(Dial::kept)] == 0) {
+        EXPECT_LE(run.longer_part(), 0.15) << "turns";
+      }
       run.clear();
       run.go(steer, 55, c.takes, random, ms(c.target_ms));
       say(c.name, run, steer);
@@ -323,6 +325,49 @@ TEST(Steer, RestsWhileTheSliceHasNoWork) {
   run.active = true;
   run.go(steer, 0.2, by_turns(1.4), random, ms(4));
   EXPECT_EQ(steer.rungs(), found);
+}
+
+/// A service that starts again, and others that do.
+TEST(Steer, KeepsWhatItFoundForWhenItsProgramsOrOthersComeBack) {
+  Random random(1);
+  Steer steer = at_most(4);
+  Beside run{.last = {1, kTurnRungs, 14}};
+  run.go(steer, 130, by_blocks(1.4, 8, 6), random, ms(4));
+  const Rungs found = steer.rungs();
+  EXPECT_GT(rung(found, Dial::kept), 0);
+  run.active = false;
+  run.absent = true;
+  run.go(steer, 2, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_EQ(steer.rungs(), Rungs{}) << "nobody is there to yield to";
+  run.active = true;
+  run.absent = false;
+  run.go(steer, 0.2, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_EQ(steer.rungs(), found);
+  run.no_others = run.quiet = true;
+  run.others = 0;
+  run.go(steer, 30, by_blocks(1.4, 0, 6), random, ms(4));
+  run.no_others = run.quiet = false;
+  run.others = 2;
+  run.go(steer, 0.2, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_EQ(steer.rungs(), found);
+}
+
+TEST(Steer, LooksAnewForWhatCouldNotBeMetOnceItsProgramsComeBack) {
+  Random random(1);
+  Steer steer = at_most(4);
+  Beside run{.last = {1, kTurnRungs, 14}};
+  run.go(steer, 60, by_blocks(6, 8, 6), random, ms(4));
+  ASSERT_EQ(steer.state(), State::unmet) << words(steer, 132);
+  run.active = false;
+  run.absent = true;
+  run.go(steer, 2, by_blocks(1.4, 8, 6), random, ms(4));
+  run.active = true;
+  run.absent = false;
+  run.go(steer, 30, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_NE(steer.state(), State::unmet) << words(steer, 132);
+  run.clear();
+  run.go(steer, 30, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_LE(run.longer_part(), 0.03);
 }
 
 TEST(Steer, SaysWhatItCostsOthersWhereThatWasMeasured) {

@@ -70,6 +70,7 @@ struct Beside {
   Rungs last{1, kTurnRungs, 14};
   double now_s = 1000;
   bool quiet = false, active = true;
+  bool absent = false, no_others = false;  ///< then no dial does anything
   bool can_pause = false;
   double becomes_still_s = 0.05;  ///< once others are paused; then bursts take `alone`
   Takes alone{};
@@ -115,8 +116,10 @@ struct Beside {
           steer.step({.now = seconds(now_s),
                       .bursts = &ended,
                       .active = active && ended.count() > 0,
+                      .absent = absent,
+                      .no_others = no_others,
                       .quiet = quiet,
-                      .last = last,
+                      .last = absent || no_others ? Rungs{} : last,
                       .leaving = says_delay && !set.empty() &&
                                  rung(effective(now_s), Dial::kept) < rung(set.back().second, Dial::kept),
                       .can_pause = can_pause,
