@@ -78,6 +78,21 @@ TEST_F(AutoIsolation, WhatMissedItsTargetIsTriedTheOtherWayAtTheNextStartAndTheB
   EXPECT_TRUE(isolated()) << said();
 }
 
+/// The dials of the first start, turns, are none of the second.
+TEST_F(AutoIsolation, OthersYieldToWhatIsSharedAtItsSecondStart) {
+  FakeProgram batch(scheduler_, "batch");
+  FakeProgram first = start();
+  go(first, batch, 10, 20);
+  end(first);
+  FakeProgram second = start();
+  ASSERT_FALSE(second.client->isolated);
+  const auto level = [](const FakeProgram& program) {
+    return ipc::band_of(ipc::load(program.stub->grant[0].flags)).rank;
+  };
+  for (int step = 0; step < 5; ++step) go(second, batch, 1, level(second) > level(batch) ? 3 : 20);
+  EXPECT_GT(level(second), level(batch)) << scheduler_.latency_now("ls").value_or("");
+}
+
 TEST_F(AutoIsolation, WhatMeetsItsTargetStays) {
   FakeProgram batch(scheduler_, "batch");
   FakeProgram ls = start();

@@ -151,6 +151,7 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
   bool others_work = false, yields_beside = false, yields_by_turns = false;
   step.can_pause = step.still = step.absent = step.no_others = true;
   for (const DeviceWork::Program& program : work.programs) {
+    step.who = step.who * 31 + static_cast<std::uint64_t>(program.client->identity().pid);
     if (is_own(program)) {
       step.active |= program.lately && !stopped;
       step.absent = false;
@@ -165,7 +166,6 @@ sched::LatencyStep Scheduler::step_of(std::size_t device, const sched::LatencyCo
       (beside ? yields_beside : yields_by_turns) = true;
       step.leaving |= beside && program.leaving;
     }
-    step.others = step.others * 31 + static_cast<std::uint64_t>(program.client->identity().pid);
     step.launches += static_cast<double>(program.launches);
   }
   const bool quiet_before = std::exchange(seen_[device].quiet[entry.path], !others_work);

@@ -157,7 +157,7 @@ TEST(Pauses, OnlyOneSliceHasOthersPausedAndNobodyElseTurnsDialsMeanwhile) {
                   .last = {0, kTurnRungs, 0},
                   .can_pause = !control.entries()[1 - i].steer.alone().known() || i == 0,
                   .still = control.entries()[i].steer.pauses(),
-                  .others = 1};
+                  .who = 1};
     control.step(nodes, steps);
     const bool a = control.entries()[0].steer.pauses(), b = control.entries()[1].steer.pauses();
     EXPECT_FALSE(a && b);

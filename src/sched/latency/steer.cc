@@ -154,11 +154,14 @@ void Steer::keep_dials(const LatencyStep& step) {
     if (std::exchange(phase_, Phase::holds) == Phase::tries) go(before_try_, step);
     return;
   }
-  for (std::size_t dial = 0; dial < kDials; ++dial)
+  for (std::size_t dial = 0; dial < kDials; ++dial) {
     if (rungs_[dial] > step.last[dial]) {
       set(dial, step.last[dial], step);
       phase_ = Phase::holds;
     }
+    const bool works = step.last[dial] > 0;
+    if (std::exchange(works_[dial], works) != works) unmet_ = false;  // that was with other dials
+  }
 }
 
 bool Steer::step(const LatencyStep& step) {
@@ -168,9 +171,9 @@ bool Steer::step(const LatencyStep& step) {
   const bool rests = step.frozen || step.absent || !active_once_ || step.now - work_ > kRests;
   if (std::exchange(resting_, rests) && !rests) disturbed(step.now);
   offered_ = step.last;
-  if (std::exchange(others_, step.others) != step.others) {
+  if (std::exchange(who_, step.who) != step.who) {
     off_ = now_ = {};
-    if (!forgot_ || step.now - *forgot_ >= kForgets) {  // what was found out is about others
+    if (!forgot_ || step.now - *forgot_ >= kForgets) {  // what was found out is about those
       known_ = {};
       unmet_ = false;
       unmet_wait_ = 3 * kFirstWait;
@@ -178,7 +181,6 @@ bool Steer::step(const LatencyStep& step) {
     }
   }
   keep_dials(step);
-  if (std::exchange(absent_, step.absent) && !step.absent) unmet_ = false;
   leaving_ = step.leaving && turned_.count() > 0 && step.now - turned_ < kTurnsAlone;
   if (leaving_) disturbed(step.now);
   if (step_pauses(step)) {

@@ -59,13 +59,13 @@ struct LatencyStep {
   bool no_others = false;                    ///< no other program is there
   /// No other program had work on the device, neither since the last step nor since the one before.
   bool quiet = false;
-  bool may_turn = true;      ///< nobody else turns dials now
-  Rungs last{};              ///< the last rung of each dial; 0: nothing comes of it now, or somebody is not there
-  bool leaving = false;      ///< others still use what they are to leave
-  bool can_pause = false;    ///< all others that have work can be paused
-  bool still = false;        ///< others are paused and have nothing left on the device
-  std::uint64_t others = 0;  ///< who the others are: a number that changes with them
-  double launches = 0;       ///< of the others
+  bool may_turn = true;    ///< nobody else turns dials now
+  Rungs last{};            ///< the last rung of each dial; 0: nothing comes of it now, or somebody is not there
+  bool leaving = false;    ///< others still use what they are to leave
+  bool can_pause = false;  ///< all others that have work can be paused
+  bool still = false;      ///< others are paused and have nothing left on the device
+  std::uint64_t who = 0;   ///< is there, of both sides: a number that changes with them
+  double launches = 0;     ///< of the others
 };
 
 class Steer {
@@ -80,7 +80,7 @@ class Steer {
   /// Between tries, and between searches that found that the target cannot be met.
   static constexpr Nanoseconds kFirstWait = std::chrono::seconds{20}, kLongestWait = std::chrono::minutes{10};
 
-  /// When others come or go, what is known of the dials is forgotten, but no more often than this.
+  /// When programs come or go, what is known of the dials is forgotten, but no more often than this.
   static constexpr Nanoseconds kForgets = std::chrono::minutes{1};
   /// So long nobody else turns dials after it has. Others that have not left by then are taken to stay.
   static constexpr Nanoseconds kTurnsAlone = std::chrono::seconds{10};
@@ -172,6 +172,7 @@ class Steer {
   Alone alone_;
   Pauses pauses_;
   Rungs rungs_{}, before_try_{}, offered_{};
+  std::array<bool, kDials> works_{};  ///< the dials by which something came of it, when both sides were there
   Phase phase_ = Phase::holds;
   std::size_t dial_ = 0;    ///< that is turned or tried
   int stride_ = 1;          ///< of the seek
@@ -179,13 +180,13 @@ class Steer {
   std::vector<Seen> seen_;  ///< of the dial in this seek
   Nanoseconds best_{};      ///< when the target was given up
   std::array<Known, kDials> known_{};
-  bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false, absent_ = false;
+  bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false;
   Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
   Nanoseconds work_{};     ///< when the slice last had work
   Nanoseconds settled_{};  ///< from when on bursts count
   Nanoseconds turned_{};   ///< when a dial was turned
   Nanoseconds last_{};     ///< the last step
-  std::uint64_t others_ = 0;
+  std::uint64_t who_ = 0;
   std::optional<Nanoseconds> forgot_;
   Evidence recent_{500}, long_{2000};
   Rate off_, now_, before_;  ///< of the others: with all dials off, as they are, and as they were before the try

@@ -119,7 +119,7 @@ TEST(Steer, FollowsALoadThatChanges) {
     run.clear();
     run.go(steer, 20, load, random, ms(4));
     EXPECT_LE(run.longer_part(), 0.05);  // a try may miss meanwhile
-    run.others = 2;
+    run.who = 2;
     run.go(steer, 120, by_blocks(1.4, 0.2, 6), random, ms(4));
     EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
   }
@@ -131,7 +131,7 @@ TEST(Steer, BearsOthersThatComeAndGoAllTheTime) {
     Random random(static_cast<std::uint64_t>(seed));
     Steer steer = at_most(4);
     Beside run{.last = {1, kTurnRungs, 14}};
-    for (int half_second = 0; half_second < 1200; ++half_second, ++run.others) {
+    for (int half_second = 0; half_second < 1200; ++half_second, ++run.who) {
       if (half_second == 120) run.clear();
       run.go(steer, 0.5, by_turns(1.4), random, ms(4));
     }
@@ -344,30 +344,32 @@ TEST(Steer, KeepsWhatItFoundForWhenItsProgramsOrOthersComeBack) {
   run.go(steer, 0.2, by_blocks(1.4, 8, 6), random, ms(4));
   EXPECT_EQ(steer.rungs(), found);
   run.no_others = run.quiet = true;
-  run.others = 0;
+  run.who = 0;
   run.go(steer, 30, by_blocks(1.4, 0, 6), random, ms(4));
   run.no_others = run.quiet = false;
-  run.others = 2;
+  run.who = 2;
   run.go(steer, 0.2, by_blocks(1.4, 8, 6), random, ms(4));
   EXPECT_EQ(steer.rungs(), found);
 }
 
-TEST(Steer, LooksAnewForWhatCouldNotBeMetOnceItsProgramsComeBack) {
+TEST(Steer, LooksAnewForWhatCouldNotBeMetOnceOthersAreThereOrOtherDials) {
   Random random(1);
   Steer steer = at_most(4);
   Beside run{.last = {1, kTurnRungs, 14}};
   run.go(steer, 60, by_blocks(6, 8, 6), random, ms(4));
   ASSERT_EQ(steer.state(), State::unmet) << words(steer, 132);
-  run.active = false;
-  run.absent = true;
-  run.go(steer, 2, by_blocks(1.4, 8, 6), random, ms(4));
-  run.active = true;
-  run.absent = false;
+  run.who = 2;
   run.go(steer, 30, by_blocks(1.4, 8, 6), random, ms(4));
   EXPECT_NE(steer.state(), State::unmet) << words(steer, 132);
   run.clear();
   run.go(steer, 30, by_blocks(1.4, 8, 6), random, ms(4));
   EXPECT_LE(run.longer_part(), 0.03);
+  run.last = {0, kTurnRungs, 0};
+  run.go(steer, 30, by_turns(6), random, ms(4));
+  ASSERT_EQ(steer.state(), State::unmet) << words(steer, 132);
+  run.last = {1, 0, 14};
+  run.go(steer, 10, by_blocks(1.4, 8, 6), random, ms(4));
+  EXPECT_NE(steer.state(), State::unmet) << words(steer, 132);
 }
 
 TEST(Steer, SaysWhatItCostsOthersWhereThatWasMeasured) {

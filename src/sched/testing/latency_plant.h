@@ -75,7 +75,7 @@ struct Beside {
   double becomes_still_s = 0.05;  ///< once others are paused; then bursts take `alone`
   Takes alone{};
   double paused_s = 0, paused_since_s = -1;
-  std::uint64_t others = 1;
+  std::uint64_t who = 1;
   double launches_per_s = 1000;
   double costs_turn = 0.03;              ///< of others' launches, each rung
   std::uint64_t bursts = 0, longer = 0;  ///< since clear()
@@ -124,7 +124,7 @@ struct Beside {
                                  rung(effective(now_s), Dial::kept) < rung(set.back().second, Dial::kept),
                       .can_pause = can_pause,
                       .still = still(),
-                      .others = others,
+                      .who = who,
                       .launches = others_do(effective(now_s)) * step_s});
       paused_since_s = !steer.pauses() ? -1 : paused_since_s < 0 ? now_s : paused_since_s;
       if (steer.pauses()) paused_s += step_s;
