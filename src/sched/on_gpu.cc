@@ -45,7 +45,8 @@ bool differ_by_gpu(const Slices& slices) {
   return std::ranges::any_of(slices, [](const auto& entry) { return differs_by_gpu(entry.second); });
 }
 
-bool names_gpu(const Slice& slice, const GpuSize& gpu) {
+bool names_gpu(const Slice& slice, const GpuSize& gpu, AmountOf of) {
+  if (of == AmountOf::bytes) return names(slice.memory_min_per_gpu, gpu);
   return names(slice.reserve_per_gpu, gpu) || names(slice.max_per_gpu, gpu);
 }
 

@@ -26,8 +26,8 @@ std::optional<std::uint64_t> greater_limit(std::optional<std::uint64_t> a, std::
 bool differs_by_gpu(const Slice& slice);
 bool differ_by_gpu(const Slices& slices);
 
-/// Whether an amount of the slice names the GPU.
-bool names_gpu(const Slice& slice, const GpuSize& gpu);
+/// Whether an amount of the slice that has to fit names the GPU: of SMs, or of memory that is kept.
+bool names_gpu(const Slice& slice, const GpuSize& gpu, AmountOf of);
 
 /// The slice with the amounts that it has on the GPU: each is a number, or lifted. Of a part that is not 0 there is one
 /// SM at least, else what is not a whole number is rounded down. On a GPU that its programs do not see it has no

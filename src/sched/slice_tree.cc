@@ -328,22 +328,24 @@ SliceResult<void> SliceTree::has_room(std::string_view path, const Caller& calle
   return {};
 }
 
-/// Whether the amounts of `slice`, which is to be at `path`, have to fit the GPU: its programs see it, and it is among
-/// the largest of those, or the slice names it. What others name decides nothing for it.
-bool SliceTree::has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu) const {
+/// Whether the amounts of SMs, or of memory, of `slice`, which is to be at `path`, have to fit the GPU: its programs
+/// see it, and it is among those that have the most of it, or the slice names it. What others name decides nothing for
+/// it.
+bool SliceTree::has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu, AmountOf of) const {
   const auto is_seen = [&](const GpuSize& any) {
     return on_gpu(slice, any).seen && (path == "/" || sees(slices_, parent_path(path), any));
   };
   if (!is_seen(gpu)) return false;
-  return names_gpu(slice, gpu) ||
-         std::ranges::none_of(gpus_, [&](const GpuSize& other) { return other.sms > gpu.sms && is_seen(other); });
+  const auto has = [&](const GpuSize& any) { return of == AmountOf::bytes ? any.memory : any.sms.count; };
+  return names_gpu(slice, gpu, of) ||
+         std::ranges::none_of(gpus_, [&](const GpuSize& other) { return has(other) > has(gpu) && is_seen(other); });
 }
 
 SliceResult<void> SliceTree::admit(std::string_view path, const Slice& now, const Slice& wanted) const {
   if (gpus_.empty() || (!differs_by_gpu(wanted) && !differ_by_gpu(slices_))) return admit_on(path, now, wanted);
   for (const GpuSize& gpu : gpus_) {
     const Slice there = on_gpu(wanted, gpu), before = on_gpu(now, gpu);
-    if (!has_to_fit(path, wanted, gpu) || same_amounts(there, before)) continue;
+    if (!has_to_fit(path, wanted, gpu, AmountOf::sms) || same_amounts(there, before)) continue;
     if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
     if (auto admitted = on(gpu).admit_on(path, before, there); !admitted) return there_is(admitted.error(), gpu);
   }
@@ -377,6 +379,7 @@ SliceResult<void> SliceTree::admit_memory(std::string_view path, const Slice& no
   const auto bytes = [](std::uint64_t count) { return size_text(static_cast<std::int64_t>(count)); };
   for (const GpuSize& gpu : gpus_.empty() ? std::vector<GpuSize>{{}} : gpus_) {
     const Slice before = on_gpu(now, gpu), there = on_gpu(wanted, gpu);
+    if (!has_to_fit(path, wanted, gpu, AmountOf::bytes)) continue;
     const std::string where = gpus_.empty() ? "" : " of GPU " + std::to_string(gpu.index);
     if (there.memory_min != before.memory_min && there.memory_min > there.memory_max.value_or(there.memory_min))
       return invalid(path, "memory_min",
@@ -390,7 +393,7 @@ SliceResult<void> SliceTree::admit_memory(std::string_view path, const Slice& no
     }
     if (there.memory_min < before.memory_min && there.memory_min < below)
       return invalid(path, "memory_min", "below the " + bytes(below) + where + " that its children keep");
-    if (there.memory_min <= before.memory_min || !has_to_fit(path, wanted, gpu)) continue;
+    if (there.memory_min <= before.memory_min) continue;
     if (parent == "/" && gpu.memory == 0) continue;  // how much there is is not known
     const std::uint64_t most = parent == "/" ? gpu.memory : on_gpu(*find(parent), gpu).memory_min;
     const std::uint64_t left = most - std::min(most, taken);
@@ -417,7 +420,7 @@ SliceResult<void> SliceTree::admit_all(std::span<const Edit> edits, CapSM capaci
       const Slice* const was = before.find(path);
       const Slice there = on_gpu(slice, gpu);
       const bool same = was != nullptr && same_amounts(there, on_gpu(*was, gpu));
-      if (!paths.contains(parent_path(path)) && (same || !has_to_fit(path, slice, gpu))) continue;
+      if (!paths.contains(parent_path(path)) && (same || !has_to_fit(path, slice, gpu, AmountOf::sms))) continue;
       if (path != "/" && there.reserve > there.max) return above_max(path, there, gpu);
       changed.push_back(edits[at]), indices.push_back(at), paths.insert(path);
     }

@@ -40,8 +40,9 @@ struct SliceOwner {
 ///
 /// Admission: the children's reserves never add up to more than the parent's; the root's is the capacity. So it
 /// is of the memory that is kept, whose root is the GPU's. Where amounts
-/// differ by GPU, that is so of changed amounts, on the largest GPUs and on those that the slice names. A max bounds
-/// the whole subtree. Values are copyable; not thread-safe.
+/// differ by GPU, that is so of changed amounts, on the largest GPUs and on those that the slice names. The largest are
+/// those with the most SMs, and for memory those with the most of it. A max bounds the whole subtree. Values are
+/// copyable; not thread-safe.
 class SliceTree {
  public:
   /// `capacity`: SMs of the largest device. On a smaller one less is in force (effective/fit_reserves.h). The owner
@@ -115,7 +116,7 @@ class SliceTree {
   SliceResult<void> admit_all(std::span<const Edit> edits, CapSM capacity, const SliceTree& before,
                               std::size_t& at) const;
   SliceResult<void> admit_memory(std::string_view path, const Slice& now, const Slice& wanted) const;
-  bool has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu) const;
+  bool has_to_fit(std::string_view path, const Slice& slice, const GpuSize& gpu, AmountOf of) const;
   SliceResult<void> admit_all_on(std::span<const Edit> edits, CapSM capacity, std::size_t& at) const;
   CapSM reserved_by_children(std::string_view path, std::string_view except) const;
 

@@ -347,9 +347,12 @@ TEST(SliceTree, NoMoreMemoryIsKeptThanThereIs) {
   SliceTree tree({{.index = 0, .sms = CapSM{132}, .memory = 100}, {.index = 1, .sms = CapSM{132}, .memory = 80}}, 0);
   const Caller root{0, {}};
   ASSERT_TRUE(tree.create("a", {.memory_min = 60}, root));
-  const auto refused = tree.create("b", {.memory_min = 30}, root);
+  const auto refused = tree.create("b", {.memory_min = 41}, root);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message(), "memory_min: 30 cannot be kept: 20 of GPU 1 is left");
+  EXPECT_EQ(refused.error().message(), "memory_min: 41 cannot be kept: 40 of GPU 0 is left");
+  const auto unnamed = tree.create("b", {.memory_min_per_gpu = "1:30"}, root);
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().message(), "memory_min: 30 cannot be kept: 20 of GPU 1 is left");
   ASSERT_TRUE(tree.create("b", {.memory_min_per_gpu = "0:30"}, root));
   EXPECT_FALSE(tree.change("b", {.memory_min_per_gpu = "0:41"}, root));
   EXPECT_FALSE(tree.change("a", {.memory_min = 55, .memory_max = 50}, root));
@@ -366,6 +369,28 @@ TEST(SliceTree, NoMoreMemoryIsKeptThanThereIs) {
   const std::vector<SliceTree::Edit> worse{{"a/x", &more}};
   EXPECT_FALSE(tree.apply(worse, root, tree.capacity(), at));
   EXPECT_EQ(tree.find("a/x")->memory_min, 20u);
+}
+
+TEST(SliceTree, MemoryHasToFitTheGpusWithTheMostMemoryNotThoseWithTheMostSms) {
+  const Caller root{0, {}};
+  const GpuSize l40s{.index = 0, .sms = CapSM{142}, .memory = 48}, h100{.index = 1, .sms = CapSM{132}, .memory = 80};
+  SliceTree tree({l40s, h100}, 0);
+  ASSERT_TRUE(tree.create("a", {.memory_min = 60}, root)) << "what fits one GPU and not another stops nothing";
+  EXPECT_FALSE(tree.create("b", {.memory_min = 60}, root));
+  ASSERT_TRUE(tree.create("b", {.memory_min_per_gpu = "1:20"}, root));
+  EXPECT_FALSE(tree.change("b", {.memory_min_per_gpu = "1:21"}, root));
+}
+
+/// Of a GPU with fewer SMs too.
+TEST(SliceTree, MemoryThatASliceKeepsOfAGpuByNameHasToFitIt) {
+  const Caller root{0, {}};
+  for (const std::uint64_t other : {80u, 100u}) {
+    SliceTree tree({{.index = 0, .sms = CapSM{8}, .memory = other}, {.index = 1, .sms = CapSM{6}, .memory = 80}}, 0);
+    ASSERT_TRUE(tree.create("a", {.memory_min_per_gpu = "1:60"}, root));
+    const auto refused = tree.create("b", {.memory_min_per_gpu = "1:60"}, root);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message(), "memory_min: 60 cannot be kept: 20 of GPU 1 is left");
+  }
 }
 
 }  // namespace
