@@ -32,6 +32,7 @@
 #include "gpuctld/protocol/listen_socket.h"
 #include "gpuctld/protocol/varlink_server.h"
 #include "sched/effective/fit_reserves.h"
+#include "sched/kept_memory.h"
 
 namespace gpuctl::daemon {
 
@@ -135,7 +136,7 @@ std::vector<Gpu> gpus_to_check(const Config& config, bool software, const std::s
 }
 
 /// The exit status of --check-config, once the files are read: whether the slices are possible on some GPU. Says which
-/// reserves do not fit those that are there.
+/// reserves, and which memory_min, do not fit those that are there.
 int check_slices(const Config& config, bool software, const std::string& probe_socket) {
   const std::vector<Gpu> gpus = gpus_to_check(config, software, probe_socket);
   std::vector<sched::GpuSize> sizes;
@@ -150,6 +151,9 @@ int check_slices(const Config& config, bool software, const std::string& probe_s
     for (const auto& [path, line] :
          sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{std::min(gpu.sms, kMaxSms)},
                                "GPU " + std::to_string(gpu.index)))
+      log(line);
+    for (const auto& [path, line] :
+         sched::unfit_memory(there.slices(), there.effective(), gpu.memory_bytes, "GPU " + std::to_string(gpu.index)))
       log(line);
   }
   return 0;

@@ -1,7 +1,8 @@
 #include "sched/kept_memory.h"
 
 #include <algorithm>
-#include <vector>
+
+#include "base/limit_text.h"
 
 namespace gpuctl::sched {
 
@@ -52,6 +53,34 @@ MemoryLeft memory_beside(std::span<const KeptMemory> nodes, std::size_t slice, s
   }
   left.bytes = less(has, needs[slice]);
   return left;
+}
+
+std::vector<std::uint64_t> kept_on(std::span<const Effective> effective, std::uint64_t memory) {
+  std::vector<KeptMemory> nodes;
+  for (const Effective& own : effective) nodes.push_back({.parent = own.parent, .kept = own.memory_min});
+  std::vector<std::uint64_t> kept = that_fits(nodes, memory);
+  kept.front() = 0;  // nothing is kept for the root: it has all
+  return kept;
+}
+
+std::vector<std::pair<std::string, std::string>> unfit_memory(const Slices& slices,
+                                                              std::span<const Effective> effective,
+                                                              std::uint64_t memory, const std::string& name) {
+  const auto size = [](std::uint64_t bytes) { return size_text(static_cast<std::int64_t>(bytes)); };
+  const std::vector<std::uint64_t> kept = kept_on(effective, memory);
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (std::size_t n = 0; const auto& [path, slice] : slices) {
+    const std::size_t own = n++;
+    if (own == 0 || kept[own] >= std::min(slice.memory_min, effective[own].memory_max.value_or(slice.memory_min)))
+      continue;
+    const auto above = static_cast<std::size_t>(effective[own].parent);
+    const std::string where =
+        above == 0 ? name + ", which has " + size(memory)
+                   : "slice " + std::string(parent_path(path)) + ", which has " + size(kept[above]) + " of " + name;
+    lines.emplace_back(path, "the memory_min of slice " + path + ", " + size(slice.memory_min) + ", does not fit " +
+                                 where + ": it is " + size(kept[own]) + " there");
+  }
+  return lines;
 }
 
 }  // namespace gpuctl::sched

@@ -6,6 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sched/effective/effective.h"
+#include "sched/slices.h"
 
 namespace gpuctl::sched {
 
@@ -26,5 +32,15 @@ struct MemoryLeft {
 /// is kept beside that are no more than there is. What is kept for the program's own slices is its in any case. Where
 /// the children of a slice have more kept than it has, as on a small GPU, each has its part of that.
 MemoryLeft memory_beside(std::span<const KeptMemory> nodes, std::size_t slice, std::uint64_t memory);
+
+/// What is kept for each slice on a GPU with so much memory, by that rule. `effective`: what is in force there, in the
+/// order of the slices.
+std::vector<std::uint64_t> kept_on(std::span<const Effective> effective, std::uint64_t memory);
+
+/// Path, and a line for a person, of each slice for which less is kept there than is set, because that is more than the
+/// GPU, or the slice above, has for all. `name`: what to call the GPU.
+std::vector<std::pair<std::string, std::string>> unfit_memory(const Slices& slices,
+                                                              std::span<const Effective> effective,
+                                                              std::uint64_t memory, const std::string& name);
 
 }  // namespace gpuctl::sched

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sched/slice_tree.h"
 
 namespace gpuctl::sched::kept_memory_test {
 namespace {
@@ -74,6 +75,25 @@ TEST(KeptMemory, WhoeverAsksWhenEachGetsWhatIsKept) {
     }
     ASSERT_LE(sum, 100u);
   }
+}
+
+TEST(KeptMemory, WhatDoesNotFitIsSaid) {
+  SliceTree tree(CapSM{132}, 0);
+  const SliceChange both{.memory_min = 70}, bounded{.memory_min = 10, .memory_max = 5}, below{.memory_min = 60};
+  std::size_t at = 0;
+  const std::vector<SliceTree::Edit> edits{{"a", &both}, {"a/x", &below}, {"b", &both}};
+  ASSERT_TRUE(tree.apply(edits, {0, {}}, CapSM{256}, at)) << "as from a configuration, for any GPU";
+  using Lines = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(unfit_memory(tree.slices(), tree.effective(), 140, "GPU 0"), Lines());
+  EXPECT_EQ(kept_on(tree.effective(), 80), (std::vector<std::uint64_t>{0, 40, 40, 40}));
+  EXPECT_EQ(
+      unfit_memory(tree.slices(), tree.effective(), 80, "GPU 0"),
+      (Lines{{"a", "the memory_min of slice a, 70, does not fit GPU 0, which has 80: it is 40 there"},
+             {"a/x", "the memory_min of slice a/x, 60, does not fit slice a, which has 40 of GPU 0: it is 40 there"},
+             {"b", "the memory_min of slice b, 70, does not fit GPU 0, which has 80: it is 40 there"}}));
+  SliceTree small(CapSM{132}, 0);
+  ASSERT_TRUE(small.apply(std::vector<SliceTree::Edit>{{"a", &bounded}}, {0, {}}, CapSM{256}, at));
+  EXPECT_EQ(unfit_memory(small.slices(), small.effective(), 80, "GPU 0"), Lines()) << "its own limit is why";
 }
 
 }  // namespace

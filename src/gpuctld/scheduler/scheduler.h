@@ -221,8 +221,8 @@ class Scheduler {
   /// An earlier daemon saw it.
   void saw_work(std::string_view slice, std::size_t device, std::uint64_t last_ns);
 
-  /// A line for each reserve, of the slice or of all, of which less is in force on some device, because that is too
-  /// small.
+  /// A line for each reserve and each memory_min, of the slice or of all, of which less is in force on some device,
+  /// because that is too small.
   std::vector<std::string> unfit_reserves(std::string_view slice = {}) const { return unfit_reserves(tree_, slice); }
   /// The same, were the tree so.
   std::vector<std::string> unfit_reserves(const sched::SliceTree& tree, std::string_view slice) const;

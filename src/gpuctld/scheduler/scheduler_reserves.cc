@@ -7,6 +7,7 @@
 
 #include "gpuctld/scheduler/scheduler.h"
 #include "sched/effective/fit_reserves.h"
+#include "sched/kept_memory.h"
 
 namespace gpuctl::daemon {
 
@@ -86,6 +87,9 @@ std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree,
     const std::string name = "GPU " + std::to_string(devices_[device].index);
     const auto add = [&](const sched::SliceTree& there) {
       for (auto& [path, line] : sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{sms_[device]}, name))
+        if (slice.empty() || path == slice) lines.push_back(std::move(line));
+      for (auto& [path, line] :
+           sched::unfit_memory(there.slices(), there.effective(), devices_[device].memory_bytes, name))
         if (slice.empty() || path == slice) lines.push_back(std::move(line));
     };
     if (sched::differ_by_gpu(tree.slices()))

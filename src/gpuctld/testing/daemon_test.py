@@ -200,6 +200,16 @@ class DaemonTest(DaemonTestCase):
         )
         self.assertEqual(len(self.fails("--config", config + ".none")), 1)
 
+    def test_configured_memory_that_does_not_fit_is_kept_as_far_as_it_fits(self):
+        config = self.write("c.toml", '[slice.a]\nmemory_min = "100G"\n[slice.b]\nmemory_min = "100G"\n')
+        line = "the memory_min of slice b, 100G, does not fit GPU 2, which has 141G: it is 72192M there"
+        check = self.spawn("--socket", self.path, "--config", config, "--check-config")
+        output, errors = check.communicate(timeout=60)
+        self.assertEqual((check.returncode, output), (0, ""))
+        self.assertIn("gpuctld: " + line, errors.splitlines())
+        self.start("--config", config)
+        self.assertIn(line, self.call("GetStatus")["parameters"]["notes"])
+
     def test_a_configured_reserve_that_does_not_fit_counts_as_far_as_it_fits(self):
         config = self.write("c.toml", "[slice.ls]\nreserve = 100\n[slice.other]\nreserve = 31\n")
         lines = [

@@ -41,6 +41,14 @@ class BadConfiguration(instance.SystemTest):
         self.assertIn(said, self.daemon.err())
         self.assertIn(said, self.gpuctl("status").stdout)
 
+    def test_memory_min_that_this_gpu_does_not_have(self):
+        """One of them would."""
+        self.start_daemon(config='[slice."a"]\nmemory_min = "3G"\n\n[slice."b"]\nmemory_min = "3G"\n')
+        for path in "ab":
+            said = f"the memory_min of slice {path}, 3G, does not fit GPU 0, which has 4G: it is 2G there"
+            self.assertIn(said, self.daemon.err())
+            self.assertIn(said, self.gpuctl("status").stdout)
+
     def test_not_toml(self):
         self.assertIn("gpuctl.toml:1:", self.refused("][ nonsense\n"))
 
