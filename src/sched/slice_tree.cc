@@ -381,7 +381,8 @@ SliceResult<void> SliceTree::admit_memory(std::string_view path, const Slice& no
     const Slice before = on_gpu(now, gpu), there = on_gpu(wanted, gpu);
     if (!has_to_fit(path, wanted, gpu, AmountOf::bytes)) continue;
     const std::string where = gpus_.empty() ? "" : " of GPU " + std::to_string(gpu.index);
-    if (there.memory_min != before.memory_min && there.memory_min > there.memory_max.value_or(there.memory_min))
+    const bool same = there.memory_min == before.memory_min && there.memory_max == before.memory_max;
+    if (!same && there.memory_min > there.memory_max.value_or(there.memory_min))
       return invalid(path, "memory_min",
                      bytes(there.memory_min) + " is above memory_max " + bytes(*there.memory_max) + where);
     std::uint64_t below = 0, taken = 0;

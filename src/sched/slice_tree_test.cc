@@ -371,6 +371,21 @@ TEST(SliceTree, NoMoreMemoryIsKeptThanThereIs) {
   EXPECT_EQ(tree.find("a/x")->memory_min, 20u);
 }
 
+TEST(SliceTree, NoMoreMemoryIsKeptForASliceThanItMayHaveWhicheverIsSet) {
+  SliceTree tree({{.index = 0, .sms = CapSM{132}, .memory = 100}}, 0);
+  const Caller root{0, {}};
+  const std::string reason = "memory_min: 60 is above memory_max 50 of GPU 0";
+  EXPECT_EQ(tree.create("b", {.memory_min = 60, .memory_max = 50}, root).error().message(), reason);
+  ASSERT_TRUE(tree.create("a", {.memory_min = 60}, root));
+  for (const SliceChange& change : {SliceChange{.memory_max = 50}, SliceChange{.memory_max_per_gpu = "50%"}}) {
+    const auto refused = tree.change("a", change, root);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message(), reason);
+  }
+  EXPECT_TRUE(tree.change("a", {.memory_max = 60}, root));
+  EXPECT_TRUE(tree.change("a", {.memory_min = 40, .memory_max = 40}, root));
+}
+
 TEST(SliceTree, MemoryHasToFitTheGpusWithTheMostMemoryNotThoseWithTheMostSms) {
   const Caller root{0, {}};
   const GpuSize l40s{.index = 0, .sms = CapSM{142}, .memory = 48}, h100{.index = 1, .sms = CapSM{132}, .memory = 80};
