@@ -90,7 +90,8 @@ def _of_settings(slices: Sequence[Slice]) -> Iterator[Metric]:
 
     def most(one: Slice, name: str) -> int | None:
         """What is set, or in force on any GPU where that differs."""
-        there: list[int | None] = [getattr(on, name) for on in one.on_gpus] or [getattr(one, name)]
+        differing = [on for on in one.on_gpus if not on.same]
+        there: list[int | None] = [getattr(on, name) for on in differing] or [getattr(one, name)]
         return None if None in there else max(value for value in there if value is not None)
 
     yield setting(
@@ -111,7 +112,7 @@ def _of_memory_settings(now: Snapshot) -> Iterator[Metric]:
     ):
         values: list[tuple[list[str], float]] = []
         for one in now.slices:
-            by_gpu = {on.device: on for on in one.on_gpus}
+            by_gpu = {on.device: on for on in one.on_gpus if not on.same}
             for gpu in now.devices:
                 value = getattr(by_gpu.get(gpu.index, one), name)
                 if value is not None:

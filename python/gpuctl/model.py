@@ -54,7 +54,8 @@ class Pressure:
 
 @dataclass(frozen=True)
 class SliceOnGpu:
-    """What is in force for a slice on one GPU; None: nothing limits it. seen: its programs see the GPU."""
+    """What is in force for a slice on one GPU; None: nothing limits it. seen: its programs see the GPU. same: no amount
+    differs by GPU. And what it has there: SMs granted, bytes held now and at most, refusals by its own memory_max."""
 
     device: int = 0
     reserve: int = 0
@@ -63,6 +64,11 @@ class SliceOnGpu:
     seen: bool | None = None
     memory_high: int | None = None
     memory_min: int | None = None
+    same: bool | None = None
+    granted: int | None = None
+    memory: int | None = None
+    memory_peak: int | None = None
+    max_refusals: int | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from .model import Slice
 
 PREFIX = "gpu."  # of files, as names of slices may be the same as those of settings
 PATIENCE_S = 5
+ON_GPU = ("granted", "memory", "memory_peak", "max_refusals")  # of what a slice has on a GPU
 MOST = 4096  # bytes of a value that is written
 ERRORS = {
     "PermissionDenied": errno.EPERM,
@@ -84,8 +85,13 @@ def text_of(value: object) -> str:
 
 def stat_of(one: Slice) -> str:
     """All that a slice has beside its settings: a name and a number in each line."""
-    said = dataclasses.asdict(one)
-    lines = [f"{name} {value}" for name, value in said.items() if name not in SETTINGS and type(value) is int]
+
+    def numbers(said: dict[str, object]) -> list[str]:
+        return [f"{name} {value}" for name, value in said.items() if type(value) in (int, float)]
+
+    lines = numbers({name: value for name, value in dataclasses.asdict(one).items() if name not in SETTINGS})
+    for on in one.on_gpus:
+        lines += numbers({f"gpu{on.device}.{name}": getattr(on, name) for name in ON_GPU})
     for latency in one.latencies:
         if latency.count:
             of = f"{latency.of}.{latency.seconds or 'all'}"

@@ -16,7 +16,8 @@ namespace json = boost::json;
 // clang-format off
 #define GPUCTL_FIELD(name, ...) name,
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
-BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (device, reserve, max, memory_max, seen, memory_high, memory_min))
+BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (
+  device, reserve, max, memory_max, seen, memory_high, memory_min, same, granted, memory, memory_peak, max_refusals))
 BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,

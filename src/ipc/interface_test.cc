@@ -188,7 +188,16 @@ TEST(Interface, StructsHaveExactlyItsFields) {
                             1,    1,      "isolated", 0,       "none", 1,    true,  "0:1G",       1,
                             true, "0:1G", "2x",       "share", "yes",  1,    1,     "user:1",     "all"}),
       i.types.at("SliceSettings"), "SliceSettings");
-  expect_same_fields(to_json(SliceOnGpu{.max = 1, .memory_max = 1, .seen = true, .memory_high = 1, .memory_min = 1}),
+  expect_same_fields(to_json(SliceOnGpu{.max = 1,
+                                        .memory_max = 1,
+                                        .seen = true,
+                                        .memory_high = 1,
+                                        .memory_min = 1,
+                                        .same = true,
+                                        .granted = 1,
+                                        .memory = 1,
+                                        .memory_peak = 1,
+                                        .max_refusals = 1}),
                      i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;

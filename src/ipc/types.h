@@ -35,7 +35,7 @@ struct Pressure {
   std::int64_t total_us = 0;
 };
 
-/// What is in force for a slice on one GPU.
+/// What is in force for a slice on one GPU, and what it has there.
 struct SliceOnGpu {
   std::int64_t device = 0;
   std::int64_t reserve = 0;
@@ -43,7 +43,12 @@ struct SliceOnGpu {
   std::optional<std::int64_t> memory_max;  ///< bytes; absent: nothing limits it
   std::optional<bool> seen = {};           ///< whether programs that start in it see the device; absent: they do
   std::optional<std::int64_t> memory_high = {};
-  std::optional<std::int64_t> memory_min = {};  ///< bytes that are kept for it
+  std::optional<std::int64_t> memory_min = {};    ///< bytes that are kept for it
+  std::optional<bool> same = {};                  ///< no amount of any slice differs by GPU; absent: one does
+  std::optional<std::int64_t> granted = {};       ///< SMs that it may use now; the next are bytes
+  std::optional<std::int64_t> memory = {};        ///< that programs in it and below it hold
+  std::optional<std::int64_t> memory_peak = {};   ///< the most that was seen, since the daemon started
+  std::optional<std::int64_t> max_refusals = {};  ///< of Slice::memory_refusals, those by its own memory_max
 };
 
 /// All settings are present; a limit that is absent is lifted.
@@ -64,7 +69,7 @@ struct Slice {
   std::int64_t ended_launches = 0;  ///< what these, and programs that were moved away, counted there
   std::int64_t ended_evictions = 0;
   std::int64_t memory_waits = 0;             ///< allocations that its memory_high let wait, since the daemon started
-  std::int64_t memory_refusals = 0;          ///< those that its memory_max refused, and its memory_min to others
+  std::int64_t memory_refusals = 0;          ///< by its memory_max, for its memory_min, or as the GPU was full
   std::optional<double> energy_joules = {};  ///< of programs in it and below it; absent: no GPU counts its energy
   std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   std::vector<Pressure> pressure;  ///< empty: nothing in it or below it has waited since the daemon started
@@ -82,7 +87,7 @@ struct Slice {
   std::optional<std::string> quota_now;      ///< whose quota is used up now, and until when, for people
   std::optional<std::string> latency_now;    ///< what is done for its latency and what came of it, for people
   std::optional<std::string> isolation_now;  ///< what isolation "auto" is and why, for people
-  std::vector<SliceOnGpu> on_gpus;           ///< empty: the same on each, as far as it has so much
+  std::vector<SliceOnGpu> on_gpus;           ///< missing: the same on each, and it has nothing there
 };
 
 /// What a program of a slice took beside others, with one of both isolations.

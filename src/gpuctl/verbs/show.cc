@@ -56,8 +56,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
     line("memory high", amount(s.memory_high ? size_text(*s.memory_high) : "none", "none", s.memory_high_per_gpu,
                                s.memory_high ? format_bytes(*s.memory_high) + " of each GPU" : "none"));
   if (s.memory_waits + s.memory_refusals > 0)
-    line("allocations", plural(s.memory_waits, "wait") + " by memory high, " + plural(s.memory_refusals, "refusal") +
-                            " by memory max or min");
+    line("allocations", plural(s.memory_waits, "wait") + " by memory high, " + refusals_text(s));
   line("target", s.latency == "none" ? "none" : "99 of 100 bursts within " + printable(s.latency));
   if (s.latency_now) line("", printable(*s.latency_now));
   line("policy", printable(s.policy) + (help.empty() ? "" : " (" + std::string(help) + ")"));
@@ -71,6 +70,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   if (const std::string bounds = bounds_text(s); !bounds.empty()) line("in force", bounds);
   for (const char* name = "by GPU"; const std::string& text : gpu_lines(s)) line(std::exchange(name, ""), text);
   line("granted", plural(s.granted, "SM") + " of " + std::to_string(s.demand) + " wanted");
+  for (const char* name = "on GPUs"; const std::string& text : use_lines(s)) line(std::exchange(name, ""), text);
   for (const char* name = "waiting"; const std::string& text : pressure_lines(s)) line(std::exchange(name, ""), text);
   line("clients", std::to_string(s.clients));
   line("faults", std::to_string(s.faults));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/plural.h"
 #include "gpuctl/line/settings.h"
 #include "gpuctl/text/units.h"
 #include "sched/policy.h"
@@ -31,6 +32,17 @@ std::string per_cent(double value) {
 
 std::string in_force(const std::string& value) {
   return " (" + value + ")";
+}
+
+/// Of memory_min where less is in force than the same on every GPU.
+std::string kept_text(const ipc::Slice& slice) {
+  std::string text;
+  for (const ipc::SliceOnGpu& on : slice.on_gpus) {
+    const std::int64_t kept = on.memory_min.value_or(slice.memory_min);
+    if (slice.memory_min_per_gpu != kSameOnEach || !on.seen.value_or(true) || kept >= slice.memory_min) continue;
+    text += (text.empty() ? "memory min " : ", ") + format_bytes(kept) + " of GPU " + std::to_string(on.device);
+  }
+  return text.empty() ? text : text + " instead of " + format_bytes(slice.memory_min);
 }
 
 }  // namespace
@@ -103,7 +115,8 @@ std::string bounds_text(const ipc::Slice& slice) {
   if (slice.effective_memory_high)
     add("memory high", format_bytes(*slice.effective_memory_high),
         slice.memory_high ? format_bytes(*slice.memory_high) : "none");
-  return text;
+  const std::string kept = kept_text(slice);
+  return text + (text.empty() || kept.empty() ? "" : "; ") + kept;
 }
 
 std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::string& path) {
@@ -125,7 +138,8 @@ std::string owner_text(const ipc::Slice& slice) {
 
 std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
   std::vector<std::string> lines;
-  for (const ipc::SliceOnGpu& on : slice.on_gpus)
+  for (const ipc::SliceOnGpu& on : slice.on_gpus) {
+    if (on.same.value_or(false)) continue;
     lines.push_back(!on.seen.value_or(true)
                         ? "GPU " + std::to_string(on.device) + ": its programs do not see it"
                         : "GPU " + std::to_string(on.device) + ": reserve " + std::to_string(on.reserve) + ", max " +
@@ -133,7 +147,26 @@ std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
                               (on.memory_max ? format_bytes(*on.memory_max) : "none") +
                               (on.memory_min.value_or(0) != 0 ? ", memory min " + format_bytes(*on.memory_min) : "") +
                               (on.memory_high ? ", memory high " + format_bytes(*on.memory_high) : ""));
+  }
   return lines;
+}
+
+std::vector<std::string> use_lines(const ipc::Slice& slice) {
+  std::vector<std::string> lines;
+  for (const ipc::SliceOnGpu& on : slice.on_gpus) {
+    const std::int64_t granted = on.granted.value_or(0), peak = on.memory_peak.value_or(0);
+    if (granted + peak > 0)
+      lines.push_back("GPU " + std::to_string(on.device) + ": " + plural(granted, "SM") + " granted, memory " +
+                      format_bytes(on.memory.value_or(0)) + ", at most " + format_bytes(peak));
+  }
+  return lines;
+}
+
+std::string refusals_text(const ipc::Slice& slice) {
+  std::int64_t by_max = 0;
+  for (const ipc::SliceOnGpu& on : slice.on_gpus) by_max += on.max_refusals.value_or(0);
+  const std::string text = plural(slice.memory_refusals, "refusal") + " by memory max or min";
+  return by_max == 0 ? text : text + ", " + std::to_string(by_max) + " of them by its own memory max";
 }
 
 std::vector<std::string> pressure_lines(const ipc::Slice& slice) {

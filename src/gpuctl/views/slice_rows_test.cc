@@ -64,6 +64,29 @@ TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
       "strict, memory max 1 GiB instead of none");
 }
 
+TEST(SliceRows, MemoryThatIsKeptIsSaidWhereItIsLess) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  ipc::Slice slice{.path = "a", .memory_min = 8 * kGiB};
+  slice.on_gpus = {{.device = 0, .memory_min = 8 * kGiB, .same = true}};
+  EXPECT_EQ(bounds_text(slice), "");
+  slice.on_gpus.push_back({.device = 1, .memory_min = 4 * kGiB, .same = true});
+  EXPECT_EQ(bounds_text(slice), "memory min 4 GiB of GPU 1 instead of 8 GiB");
+  EXPECT_TRUE(gpu_lines(slice).empty()) << "its amounts are the same on each";
+}
+
+TEST(SliceRows, WhatASliceHasOfEachGpuIsALine) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  ipc::Slice slice{.path = "a", .memory_refusals = 3};
+  EXPECT_TRUE(use_lines(slice).empty());
+  EXPECT_EQ(refusals_text(slice), "3 refusals by memory max or min");
+  slice.on_gpus = {{.device = 0, .granted = 8, .memory = kGiB, .memory_peak = 2 * kGiB, .max_refusals = 1},
+                   {.device = 1},
+                   {.device = 2, .granted = 1, .memory = 0, .memory_peak = kGiB, .max_refusals = 1}};
+  EXPECT_EQ(use_lines(slice), (Lines{"GPU 0: 8 SMs granted, memory 1 GiB, at most 2 GiB",
+                                     "GPU 2: 1 SM granted, memory 0 B, at most 1 GiB"}));
+  EXPECT_EQ(refusals_text(slice), "3 refusals by memory max or min, 2 of them by its own memory max");
+}
+
 TEST(SliceRows, PressureIsALineEach) {
   EXPECT_TRUE(pressure_lines({.path = "a"}).empty());
   const ipc::Slice waits{.path = "a", .pressure = {{"some", 12.34, 4, 1, 2'500'000}, {"full", 0, 0, 0, 0}}};

@@ -54,6 +54,9 @@ Budget budget_of_all() {
   return budget;
 }
 
+/// How often it is looked how much memory slices hold.
+constexpr std::uint64_t kSeeMemoryEveryNs = 100'000'000;
+
 /// Most of what a wake-up takes is not measured: the loop's own work. In calls.
 constexpr double kCostOfWakeUp = 0.25;
 
@@ -188,6 +191,7 @@ void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::op
   ends_.ended().keep(exists);
   kept_.keep_moved(exists);
   std::erase_if(memory_counts_, [&](const auto& entry) { return !exists(entry.first); });
+  std::erase_if(memory_on_, [&](const auto& entry) { return !exists(entry.first); });
   std::erase_if(joules_, [&](const auto& entry) { return !exists(entry.first); });
   arm_tick();
   kept_.save_slices();
@@ -222,6 +226,7 @@ bool Manager::on_kick(std::uint32_t uid, const std::function<void()>& drain) {
 
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
+  if (attached_.find(session) != nullptr) see_memory();
   scheduler_.forget_reader(&session, now_ns());
   events_.forget(session);
   asked_ends_.erase(&session);
@@ -271,9 +276,32 @@ void Manager::tick() {
   attached_.wake_resting(now);
   for (const Client* client : scheduler_.check_deadlines(now)) handle_disobedience(*client);
   kept_.tick(now);
+  if (now >= saw_memory_ns_ + kSeeMemoryEveryNs) see_memory();
   tell_swaps(now);
   look_around(now);
   arm_tick();
+}
+
+Manager::MemoryOn& Manager::memory_on(const std::string& slice, std::size_t device) {
+  std::vector<MemoryOn>& on = memory_on_[slice];
+  on.resize(scheduler_.devices().size());
+  return on[device];
+}
+
+void Manager::see_memory() {
+  saw_memory_ns_ = now_ns();
+  for (std::size_t device = 0; device < scheduler_.devices().size(); ++device) see_memory_of(device);
+}
+
+/// Sees how much memory slices hold now: who looks later is told the most of that.
+void Manager::see_memory_of(std::size_t device) {
+  const std::vector<std::uint64_t> held = scheduler_.memory_held(device);
+  for (auto bytes = held.begin(); const auto& [path, slice] : scheduler_.tree().slices()) {
+    const std::uint64_t now = *bytes++;
+    if (now == 0) continue;
+    std::uint64_t& peak = memory_on(path, device).peak;
+    peak = std::max(peak, now);
+  }
 }
 
 void Manager::handle_disobedience(const Client& client) {

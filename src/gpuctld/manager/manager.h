@@ -96,6 +96,16 @@ class Manager {
   void note_mps_use();
   void tick();
   void handle_disobedience(const Client& client);
+  /// Of a slice on one device, since the daemon started.
+  struct MemoryOn {
+    std::uint64_t peak = 0;         ///< the most bytes that were seen to be held
+    std::int64_t max_refusals = 0;  ///< by its memory_max
+  };
+  MemoryOn& memory_on(const std::string& slice, std::size_t device);
+  void see_memory();
+  void see_memory_of(std::size_t device);
+  std::vector<ipc::SliceOnGpu> describe_on_gpus(std::size_t index, const std::string& path,
+                                                const Scheduler::SliceUse& use) const;
   void on_freed();
   void change_tree(sched::SliceTree tree, std::uint32_t by) { change(std::move(tree), scheduler_.options(), by); }
   /// `by`: a user; none: the configuration.
@@ -221,7 +231,9 @@ class Manager {
   struct MemoryCounts {
     std::int64_t waits = 0, refusals = 0;
   };
-  std::map<std::string, MemoryCounts, std::less<>> memory_counts_;  ///< by the slice whose limit it was
+  std::map<std::string, MemoryCounts, std::less<>> memory_counts_;       ///< by the slice whose limit it was
+  std::map<std::string, std::vector<MemoryOn>, std::less<>> memory_on_;  ///< by device
+  std::uint64_t saw_memory_ns_ = 0;
   std::vector<Unmanaged> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
   GpuUserWatch unmanaged_watch_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device

@@ -381,9 +381,13 @@ Answer Manager::hold_memory(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   const Scheduler::MemoryAnswer answer =
       scheduler_.hold_memory(client, static_cast<std::size_t>(device), static_cast<std::uint64_t>(bytes), now_ns());
+  const int gpu = client.slots()[static_cast<std::size_t>(device)].device;
+  if (answer.granted && gpu >= 0) see_memory_of(static_cast<std::size_t>(gpu));
   if (!answer.decided_by.empty()) {
     MemoryCounts& counts = memory_counts_[answer.decided_by];
     ++(answer.granted ? counts.waits : counts.refusals);
+    if (!answer.granted && !answer.kept && !answer.full)
+      ++memory_on(answer.decided_by, static_cast<std::size_t>(gpu)).max_refusals;
     tell_memory(*member, static_cast<std::size_t>(device), bytes, answer);
   }
   boost::json::object parameters{{"granted", answer.granted}};

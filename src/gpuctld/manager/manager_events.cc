@@ -153,7 +153,9 @@ void Manager::tell_memory(Attached::Member& member, std::size_t slot, std::int64
                               "it asked to hold " + std::to_string(bytes) + " bytes" + gpu + "; it may have " +
                                   std::to_string(answer.free.value_or(0)) + " more, by a limit of " +
                                   std::to_string(answer.total.value_or(0)) +
-                                  (answer.kept ? "; the rest is kept for " + answer.decided_by : ""));
+                                  (answer.kept   ? "; the rest is kept for " + answer.decided_by
+                                   : answer.full ? "; the GPU is full"
+                                                 : ""));
   const std::string line = who_in_slice(event) + " was refused memory: " + event.text;
   happened(std::move(event), line);
 }

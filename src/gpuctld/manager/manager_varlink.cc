@@ -373,6 +373,7 @@ boost::json::object Manager::slice_now(const std::string& path) const {
 }
 
 Answer Manager::list_slices(Session&, ipc::Fields&) {
+  see_memory();
   return success({{"slices", ipc::to_json(describe_slices())}});
 }
 
@@ -381,6 +382,7 @@ Answer Manager::get_slice(Session& session, ipc::Fields& fields) {
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   if (scheduler_.tree().find(path) == nullptr) return refuse_own("NoSuchSlice", {{"path", path}});
+  see_memory();
   boost::json::object answer = slice_now(path);
   answer["clients"] = ipc::to_json(describe_clients(&path, caller(session)));
   return success(std::move(answer));
@@ -424,6 +426,7 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   const std::uint64_t began = now_ns();
   ipc::Snapshot snapshot;
   snapshot.time_ns = static_cast<std::int64_t>(began);
+  see_memory();
   snapshot.devices = describe_devices();
   snapshot.slices = describe_slices();
   snapshot.clients = describe_clients(nullptr, caller(session));
@@ -433,6 +436,28 @@ Answer Manager::monitor(Session& session, ipc::Fields& fields) {
   answer.again =
       monitor_pace(std::chrono::milliseconds(interval), std::chrono::nanoseconds(now_ns() - began), monitors);
   return answer;
+}
+
+/// Where no amount differs by GPU those on which there is something to be said.
+std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const std::string& path,
+                                                       const Scheduler::SliceUse& use) const {
+  std::vector<ipc::SliceOnGpu> all;
+  const bool same = !scheduler_.differs_by_device();
+  const auto seen = memory_on_.find(path);
+  for (std::size_t device = 0; const sched::Effective& there : scheduler_.effective_on_each(index)) {
+    const MemoryOn memory = seen == memory_on_.end() ? MemoryOn() : seen->second[device];
+    const auto [granted, bytes] = use.on[device];
+    ipc::SliceOnGpu on = describe(scheduler_.devices()[device++].index, there);
+    on.same = same;
+    on.granted = granted.count;
+    on.memory = static_cast<std::int64_t>(bytes);
+    on.memory_peak = static_cast<std::int64_t>(std::max(bytes, memory.peak));
+    on.max_refusals = memory.max_refusals;
+    const bool is_news = *on.granted + *on.memory_peak + *on.max_refusals > 0 ||
+                         there.memory_min != scheduler_.tree().find(path)->memory_min;
+    if (!same || is_news) all.push_back(std::move(on));
+  }
+  return all;
 }
 
 ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,
@@ -461,8 +486,7 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,
   described.quota_now = scheduler_.quota_now(path, now_ns());
   described.latency_now = scheduler_.latency_now(path);
   described.isolation_now = scheduler_.isolation_now(path);
-  for (auto gpu = scheduler_.devices().begin(); const sched::Effective& there : scheduler_.effective_on_each(index))
-    described.on_gpus.push_back(describe(gpu++->index, there));
+  described.on_gpus = describe_on_gpus(index, path, use[index]);
   described.latencies = scheduler_.latencies().describe(path, now_ns());
   return described;
 }

@@ -83,8 +83,13 @@ ipc::Slice describe(const std::string& path, const sched::SliceTree& tree, const
 }
 
 ipc::SliceOnGpu describe(std::int64_t device, const sched::Effective& effective) {
-  return {device,         effective.reserve.count,      limit(effective.max),       bytes(effective.memory_max),
-          effective.seen, bytes(effective.memory_high), bytes(effective.memory_min)};
+  return {.device = device,
+          .reserve = effective.reserve.count,
+          .max = limit(effective.max),
+          .memory_max = bytes(effective.memory_max),
+          .seen = effective.seen,
+          .memory_high = bytes(effective.memory_high),
+          .memory_min = bytes(effective.memory_min)};
 }
 
 std::vector<ipc::Pressure> describe(const sched::Pressure::Seen& pressure) {

@@ -9,6 +9,7 @@
 #include "gpuctld/host/mps_places.h"
 #include "sched/effective/fit_reserves.h"
 #include "sched/effective/kept_by_mps.h"
+#include "sched/kept_memory.h"
 
 namespace gpuctl::daemon {
 
@@ -81,6 +82,9 @@ sched::SliceTree Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& 
   on_.clear();
   if (sched::differ_by_gpu(tree_.slices()))
     for (const Gpu& gpu : devices_) on_.emplace_back(tree_.on(size_of(gpu)));
+  kept_on_.clear();
+  for (std::size_t device = 0; device < devices_.size(); ++device)
+    kept_on_.push_back(sched::kept_on(effective_on(device), devices_[device].memory_bytes));
   for (std::size_t device = 0; device < nodes_on_.size(); ++device) {
     std::vector<sched::NodeInput>& nodes = nodes_on_[device];
     const std::vector<sched::NodeInput> before = std::exchange(nodes, fixed_nodes(device));
@@ -420,9 +424,11 @@ std::vector<Scheduler::SliceUse> Scheduler::slice_use() const {
   }
   for (std::size_t device = 0; device < grants_.size(); ++device) {
     const std::vector<SliceUse> here = slice_use_on(device, isolated);
+    const std::vector<std::uint64_t> held = memory_held(device);
     for (std::size_t i = 0; i < use.size(); ++i) {
       use[i].granted = std::max(use[i].granted, here[i].granted);
       use[i].demand = std::max(use[i].demand, here[i].demand);
+      use[i].on.push_back({here[i].granted, held[i]});
     }
   }
   return use;

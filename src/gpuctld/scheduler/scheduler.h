@@ -51,6 +51,8 @@ class Scheduler {
   /// What is in force for a slice on each device, reserves as far as they fit; empty where all amounts of the tree are
   /// the same on each.
   std::vector<sched::Effective> effective_on_each(std::size_t slice) const;
+  /// Whether an amount of any slice is not the same on each device, or any names devices.
+  bool differs_by_device() const { return !on_.empty(); }
   const std::list<Client>& clients() const { return clients_; }
 
   /// What the administrator says. It is held here, and nowhere else.
@@ -121,6 +123,7 @@ class Scheduler {
     std::chrono::microseconds wait{};  ///< before an allocation that is granted
     std::string decided_by;            ///< the slice whose limit refused it or lets it wait; "": none
     bool kept = false;                 ///< it is refused because that is kept for programs of that slice
+    bool full = false;                 ///< or because all is held by others, where memory is kept; for whom it asks
   };
   MemoryAnswer hold_memory(Client& client, std::size_t slot, std::uint64_t bytes, std::uint64_t now_ns);
 
@@ -258,9 +261,16 @@ class Scheduler {
   struct SliceUse {
     sched::CapSM granted{}, demand{};
     std::size_t clients = 0;  ///< directly in it
+    struct OnDevice {
+      sched::CapSM granted{};
+      std::uint64_t memory = 0;  ///< bytes
+    };
+    std::vector<OnDevice> on;  ///< by device
   };
   /// In the order of tree().slices().
   std::vector<SliceUse> slice_use() const;
+  /// Bytes of a device's memory that programs in each slice and below it hold, in the same order.
+  std::vector<std::uint64_t> memory_held(std::size_t device) const;
 
  private:
   /// What was seen of a device at the last step of the controls.
@@ -378,7 +388,7 @@ class Scheduler {
     return on_.empty() ? effective_ : on_[device].effective;
   }
   std::optional<std::uint64_t> memory_left(const Client& client, int device, bool recorded,
-                                           MemoryAnswer* refused = nullptr) const;
+                                           MemoryAnswer* refused = nullptr, std::uint64_t bytes = 0) const;
   std::uint64_t held_on(const Client& client, int device, bool recorded) const;
   std::uint64_t held_by_others(const Client& client, int device, std::string_view path, bool recorded) const;
   bool keeps_memory(std::size_t device) const;
@@ -401,8 +411,9 @@ class Scheduler {
     std::vector<sched::Effective> effective;
     std::vector<sched::NodeInput> nodes;
   };
-  std::vector<TreeOn> on_;                   ///< by device; empty: all amounts are the same on each
-  std::vector<sched::Effective> effective_;  ///< in the order of tree_.slices(), as is the next
+  std::vector<TreeOn> on_;                           ///< by device; empty: all amounts are the same on each
+  std::vector<sched::Effective> effective_;          ///< in the order of tree_.slices(), as are the next
+  std::vector<std::vector<std::uint64_t>> kept_on_;  ///< by device: bytes that are kept for each slice
   std::vector<sched::NodeInput> nodes_;
   std::vector<std::vector<sched::NodeInput>> nodes_on_;  ///< by device, because slices are active per device
   std::vector<sched::Pressure> pressure_;                ///< in the same order

@@ -71,6 +71,13 @@ std::uint64_t Scheduler::held_on(const Client& client, int device, bool recorded
   return all;
 }
 
+std::vector<std::uint64_t> Scheduler::memory_held(std::size_t device) const {
+  std::vector<std::uint64_t> held(nodes_.size());
+  for (const Client& client : clients_) held[client.node] += held_on(client, static_cast<int>(device), false);
+  for (std::size_t n = held.size() - 1; n > 0; --n) held[static_cast<std::size_t>(nodes_[n].parent)] += held[n];
+  return held;
+}
+
 /// Of all that are above their memory_high then, the slice counts that lets it wait the longest.
 void Scheduler::let_wait(const Client& client, int device, std::uint64_t bytes, MemoryAnswer& answer) const {
   const sched::SliceTree& tree = tree_on(static_cast<std::size_t>(device));
@@ -89,7 +96,8 @@ std::uint64_t Scheduler::memory_not_kept(const Client& client, int device, bool 
   const auto at = static_cast<std::size_t>(device);
   const std::uint64_t size = devices_[at].memory_bytes;
   std::vector<sched::KeptMemory> nodes;
-  for (const sched::Effective& own : effective_on(at)) nodes.push_back({.parent = own.parent, .kept = own.memory_min});
+  for (std::size_t n = 0; n < nodes_.size(); ++n)
+    nodes.push_back({.parent = nodes_[n].parent, .kept = kept_on_[at][n]});
   for (const Client& other : clients_)
     if (&other != &client) nodes[other.node].held += held_on(other, device, recorded);
   const sched::MemoryLeft left = sched::memory_beside(nodes, client.node, size);
@@ -99,9 +107,10 @@ std::uint64_t Scheduler::memory_not_kept(const Client& client, int device, bool 
 }
 
 /// What the limits leave to the client beside others; none: nothing limits it. `recorded`: others have what is recorded
-/// of them if that is more.
+/// of them if that is more. `refused`: gets what would refuse `bytes`. If the device is full that is its own limit
+/// still, where that leaves less than that too.
 std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int device, bool recorded,
-                                                    MemoryAnswer* refused) const {
+                                                    MemoryAnswer* refused, std::uint64_t bytes) const {
   std::optional<std::uint64_t> least;
   const sched::SliceTree& tree = tree_on(static_cast<std::size_t>(device));
   each_limit(tree, client.slice(), &sched::Slice::memory_max, [&](std::string_view path, std::uint64_t limit) {
@@ -114,7 +123,11 @@ std::optional<std::uint64_t> Scheduler::memory_left(const Client& client, int de
   std::string_view kept_for;
   const std::uint64_t left = memory_not_kept(client, device, recorded, &kept_for);
   if (least && left >= *least) return least;
-  if (refused != nullptr) refused->decided_by = kept_for, refused->kept = true;
+  if (refused == nullptr) return left;
+  if (!kept_for.empty())
+    refused->decided_by = kept_for, refused->kept = true;
+  else if (!least || bytes <= *least)
+    refused->decided_by = client.slice(), refused->full = true;
   return left;
 }
 
@@ -163,7 +176,7 @@ Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index
   if (own.device < 0) return answer;
   const std::uint64_t held = client.memory(index, devices_[static_cast<std::size_t>(own.device)].memory_bytes);
   MemoryAnswer refused{.granted = false};
-  const std::optional<std::uint64_t> left = memory_left(client, own.device, false, &refused);
+  const std::optional<std::uint64_t> left = memory_left(client, own.device, false, &refused, bytes);
   if (bytes > held) let_wait(client, own.device, bytes, answer);
   if (!left) return answer;
   answer.total = own.terms.memory_max;

@@ -273,6 +273,29 @@ TEST_F(SchedulerMemory, WhatIsKeptForASliceIsRefusedToOthers) {
   EXPECT_FALSE(batch.memory_limited());
 }
 
+TEST_F(SchedulerMemory, WhereTheDeviceIsFullWhoAsksIsRefusedForItself) {
+  FakeProgram ls(scheduler, "free"), batch(scheduler, "free");
+  sched::SliceTree tree = scheduler.tree();
+  ASSERT_TRUE(tree.create("ls", {.memory_min = 1000 * static_cast<std::int64_t>(kMiB)}, kRoot));
+  scheduler.set_tree(tree, 1);
+  scheduler.move({ls.client}, "ls", 1);
+  EXPECT_TRUE(hold(ls, 1000));
+  EXPECT_TRUE(hold(batch, 24));
+  const auto full = scheduler.hold_memory(*batch.client, 0, 25 * kMiB, 1);
+  EXPECT_FALSE(full.granted);
+  EXPECT_TRUE(full.full);
+  EXPECT_FALSE(full.kept) << "nothing that is kept is unused";
+  EXPECT_EQ(full.decided_by, "free");
+  ASSERT_TRUE(tree.change("free", {.memory_max = 30 * static_cast<std::int64_t>(kMiB)}, kRoot));
+  scheduler.set_tree(tree, 1);
+  EXPECT_TRUE(scheduler.hold_memory(*batch.client, 0, 30 * kMiB, 1).full);
+  const auto limited = scheduler.hold_memory(*batch.client, 0, 31 * kMiB, 1);
+  EXPECT_FALSE(limited.full) << "its own limit refuses that too";
+  EXPECT_EQ(limited.decided_by, "free");
+  EXPECT_EQ(scheduler.memory_held(0).front(), 1024 * kMiB);
+  EXPECT_EQ(scheduler.slice_use().back().on[0].memory, 1000 * kMiB);
+}
+
 TEST_F(SchedulerMemory, EachDeviceCountsForItself) {
   FakeProgram one(scheduler, "a", {0, 1}), other_order(scheduler, "a", {1, 0});
   EXPECT_TRUE(hold(one, 100, 0));

@@ -77,7 +77,10 @@ Scheduler::TreeOn::TreeOn(sched::SliceTree on)
 
 std::vector<sched::Effective> Scheduler::effective_on_each(std::size_t slice) const {
   std::vector<sched::Effective> each;
-  for (const TreeOn& on : on_) each.push_back(on.effective[slice]);
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    each.push_back(effective_on(device)[slice]);
+    each.back().memory_min = kept_on_[device][slice];
+  }
   return each;
 }
 

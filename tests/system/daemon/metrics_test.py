@@ -97,7 +97,9 @@ from gpuctl.model import Device, Slice, SliceOnGpu, Snapshot
 devices = [Device(index=0, uuid="GPU-a", memory_bytes=80), Device(index=1, uuid="GPU-b", memory_bytes=24)]
 half = [SliceOnGpu(0, memory_max=40, memory_min=4), SliceOnGpu(1, memory_max=12, memory_min=2)]
 one = [SliceOnGpu(0, memory_max=16), SliceOnGpu(1)]
-slices = [Slice("half", on_gpus=half), Slice("one", on_gpus=one), Slice("same", memory_max=20, memory_high=10)]
+same = [SliceOnGpu(0, memory_max=10, same=True, memory=5)]
+slices = [Slice("half", on_gpus=half), Slice("one", on_gpus=one)]
+slices += [Slice("same", memory_max=20, memory_high=10, on_gpus=same)]
 for family in exporter._of_memory_settings(Snapshot(devices=devices, slices=slices)):
     for sample in family.samples:
         print(family.name.removeprefix("gpuctl_slice_memory_"), *sample.labels.values(), sample.value)

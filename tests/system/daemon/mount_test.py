@@ -46,6 +46,31 @@ class WithoutItsLibrary(unittest.TestCase):
         self.assertEqual((ran.returncode, ran.stderr), (1, said))
 
 
+class Stat(unittest.TestCase):
+    def test_it_has_each_number_and_those_of_each_gpu(self):
+        script = """
+import sys, types
+sys.modules["pyfuse3"] = types.SimpleNamespace(Operations=object)  # the library mounts nothing here
+sys.modules["trio"] = types.SimpleNamespace()
+from gpuctl.model import Slice, SliceOnGpu
+from gpuctl.mount import stat_of
+on = SliceOnGpu(1, reserve=2, same=True, granted=3, memory=4, memory_peak=5, max_refusals=0)
+print(stat_of(Slice("a", clients=7, energy_joules=1.5, on_gpus=[on])))
+"""
+        ran = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+        )
+        lines = ran.stdout.splitlines()
+        self.assertLessEqual({"clients 7", "energy_joules 1.5"}, set(lines), ran.stderr)
+        self.assertEqual(
+            [line for line in lines if line.startswith("gpu")],
+            ["gpu1.granted 3", "gpu1.memory 4", "gpu1.memory_peak 5", "gpu1.max_refusals 0"],
+        )
+
+
 @unittest.skipIf(PYTHON is None, "no Python with pyfuse3 (Debian: python3-pyfuse3)")
 @unittest.skipIf(not os.access("/dev/fuse", os.R_OK | os.W_OK), "/dev/fuse cannot be opened")
 class Mount(instance.SystemTest):

@@ -123,11 +123,31 @@ class TwoDevices(instance.SystemTest):
             self.wait_usage("s", program.pid, device, granted=granted, holding=granted)
         before = self.call("ListSlices")
         on_gpus = next(one["on_gpus"] for one in before["slices"] if one["path"] == "s")
+        has = {"memory": 0, "memory_peak": 0, "max_refusals": 0}
+        for on in on_gpus:
+            self.assertLessEqual({"same", "granted", *has}, on.keys())
         self.assertEqual(
-            on_gpus,
+            [{name: value for name, value in on.items() if name not in has} for on in on_gpus],
             [
-                {"device": 0, "reserve": 0, "max": 2, "memory_max": MEMORY[0] // 4, "memory_min": 0, "seen": True},
-                {"device": 1, "reserve": 0, "memory_max": MEMORY[1] // 4, "memory_min": 0, "seen": True},
+                {
+                    "device": 0,
+                    "reserve": 0,
+                    "max": 2,
+                    "memory_max": MEMORY[0] // 4,
+                    "memory_min": 0,
+                    "seen": True,
+                    "same": False,
+                    "granted": 2,
+                },
+                {
+                    "device": 1,
+                    "reserve": 0,
+                    "memory_max": MEMORY[1] // 4,
+                    "memory_min": 0,
+                    "seen": True,
+                    "same": False,
+                    "granted": 4,
+                },
             ],
         )
         for device in (0, 1):

@@ -161,6 +161,40 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(program.numbers("free", address), [SUCCESS])
         self.assertEqual(program.info(), (64 * MIB, 64 * MIB))
 
+    def test_what_is_held_now_and_at_most_is_shown(self):
+        self.start_limited()
+        self.gpuctl("create-slice", "s/below")
+        program = MemoryProgram(self, "s/below")
+        address = program.must_allocate(40 * MIB)
+        self.assertEqual(program.allocate(25 * MIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(program.numbers("free", address), [SUCCESS])
+        program.must_allocate(8 * MIB)
+        for path, refusals in (("s", 1), ("s/below", 0), ("/", 0)):
+            (on,) = self.call("GetSlice", path=path)["slice"]["on_gpus"]
+            self.assertTrue(on["same"], "no amount differs by GPU")
+            self.assertEqual((on["memory"], on["memory_peak"]), (8 * MIB, 40 * MIB), path)
+            self.assertEqual(on["max_refusals"], refusals, path)
+        shown = self.gpuctl("show", "s").stdout
+        self.assertRegex(shown, r"\non GPUs +GPU 0: \d+ SMs? granted, memory 8 MiB, at most 40 MiB\n")
+        self.assertIn("1 refusal by memory max or min, 1 of them by its own memory max\n", shown)
+        program.end()
+        instance.wait_until(lambda: not self.clients("s/below"), "the program to leave")
+        (on,) = self.call("GetSlice", path="s")["slice"]["on_gpus"]
+        self.assertEqual((on["memory"], on["memory_peak"]), (0, 40 * MIB))
+
+    def test_a_gpu_that_others_fill_beside_kept_memory_is_full(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "ls", "--memory-min", "64M")
+        self.gpuctl("create-slice", "batch")
+        batch, ls = MemoryProgram(self, "batch"), MemoryProgram(self, "ls")
+        ls.must_allocate(64 * MIB)
+        total = batch.info()[1]
+        self.assertEqual(batch.allocate(total)[0], OUT_OF_MEMORY)
+        self.assertEqual(self.call("GetSlice", path="batch")["slice"]["memory_refusals"], 1)
+        self.assertEqual(self.call("GetSlice", path="ls")["slice"]["memory_refusals"], 0)
+        (told,) = [event for event in self.gpuctl_json("events")["events"] if event["kind"] == "memory"]
+        self.assertEqual((told["slice"], told["text"].split("; ")[-1]), ("batch", "the GPU is full"))
+
     def test_what_is_kept_is_refused_to_others(self):
         self.start_daemon()
         self.gpuctl("create-slice", "ls", "--memory-min", "64M")
