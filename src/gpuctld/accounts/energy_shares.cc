@@ -17,12 +17,17 @@ Accounts EnergyShares::read(const std::string& gpu, std::uint32_t sms, std::uint
   const Gpu before = std::exchange(known->second, {.millijoules = millijoules, .read_ns = now_ns, .sm_s = {}});
   Accounts joules;
   if (is_new || millijoules < before.millijoules || now_ns <= before.read_ns) return joules;
-  double all = sms * static_cast<double>(now_ns - before.read_ns) / 1e9;
+  const double seconds = static_cast<double>(now_ns - before.read_ns) / 1e9,
+               energy = static_cast<double>(millijoules - before.millijoules) / 1e3;
+  double& watts = at_rest_.try_emplace(gpu, energy / seconds).first->second;
+  watts = std::min(watts, energy / seconds);
+  const double resting = std::min(energy, watts * seconds);
+  double all = sms * seconds;
   double used = 0;
   for (const auto& [key, sm_s] : before.sm_s) used += sm_s;
   all = std::max(all, used);  // what began before the last reading, and was told after it
   for (const auto& [key, sm_s] : before.sm_s)
-    joules[key].joules = static_cast<double>(millijoules - before.millijoules) / 1e3 * sm_s / all;
+    joules[key].joules = resting * sm_s / all + (energy - resting) * sm_s / used;
   return joules;
 }
 

@@ -32,6 +32,23 @@ TEST(EnergyShares, WhatFallsToIdleSmsIsNobodys) {
   EXPECT_EQ(shares.read("GPU-0", 100, 1'000'000, 10 * kSecond).begin()->second.joules, 10);
 }
 
+/// A program that works a tenth of the time: its part is not a tenth.
+TEST(EnergyShares, WhatIsUsedAboveRestIsOfThoseWhoWorked) {
+  EnergyShares shares;
+  shares.read("GPU-0", 100, 0, 0);
+  EXPECT_TRUE(shares.read("GPU-0", 100, 1'000'000, 10 * kSecond).empty()) << "at rest it takes 100 W";
+  shares.rest();
+  shares.read("GPU-0", 100, 1'500'000, 20 * kSecond);
+  shares.add(used("a", 100));
+  const Accounts alone = shares.read("GPU-0", 100, 7'500'000, 30 * kSecond);
+  EXPECT_EQ(alone.begin()->second.joules, 100 + 5000) << "a tenth of what the GPU takes at rest, and all above that";
+  shares.add(used("a", 100));
+  shares.add(used("b", 300));
+  const Accounts both = shares.read("GPU-0", 100, 9'500'000, 40 * kSecond);
+  EXPECT_EQ(both.begin()->second.joules, 100 + 250);
+  EXPECT_EQ(std::next(both.begin())->second.joules, 300 + 750);
+}
+
 TEST(EnergyShares, NobodyHasMoreThanWasUsed) {
   EnergyShares shares;
   shares.read("GPU-0", 100, 0, 0);
