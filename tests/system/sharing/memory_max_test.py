@@ -182,6 +182,22 @@ class MemoryMax(instance.SystemTest):
         (on,) = self.call("GetSlice", path="s")["slice"]["on_gpus"]
         self.assertEqual((on["memory"], on["memory_peak"]), (0, 40 * MIB))
 
+    def test_where_the_gpu_is_full_who_asks_is_refused_and_the_neighbour_goes_on(self):
+        self.env["SOFTGPU_SHARED_MEMORY_MIB"] = "64"
+        self.start_daemon()
+        for path in ("one", "two"):
+            self.gpuctl("create-slice", path, "--memory-max", "60M")
+        one, two = MemoryProgram(self, "one"), MemoryProgram(self, "two")
+        address = one.must_allocate(40 * MIB)
+        self.assertEqual(two.allocate(40 * MIB)[0], OUT_OF_MEMORY, "both limits allow it, and the GPU has no more")
+        two.must_allocate(20 * MIB)
+        self.assertEqual(self.call("GetSlice", path="two")["slice"]["memory_refusals"], 0, "the driver's own refusal")
+        self.assertEqual(one.numbers("free", address), [SUCCESS])
+        one.must_allocate(40 * MIB)
+        self.assertEqual(two.allocate(40 * MIB)[0], OUT_OF_MEMORY)
+        for path, program in (("one", one), ("two", two)):
+            self.assertEqual([client["pid"] for client in self.clients(path)], [program.pid])
+
     def test_a_gpu_that_others_fill_beside_kept_memory_is_full(self):
         self.start_daemon()
         self.gpuctl("create-slice", "ls", "--memory-min", "64M")
