@@ -39,6 +39,7 @@ class Attached {
     int kicks = 0, faults = 0;
     std::uint64_t memory_told_ns = 0;  ///< when it was last told of that a limit refused it memory
     std::uint64_t wait_told_ns = 0;    ///< the same, of one that let it wait
+    std::uint64_t disobeyed_told_ns = 0;
     void wait_for_kick();
     void wait_for_exit();
   };

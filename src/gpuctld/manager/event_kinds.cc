@@ -9,18 +9,23 @@ namespace gpuctl::daemon {
 
 namespace {
 
+/// No group owns what has kNoGroup as owner_gid.
+std::string number_text(const SliceSetting& setting, std::int64_t number) {
+  if (setting.kind == SettingKind::group && number == kNoGroup) return "none";
+  return setting.kind == SettingKind::bytes ? size_text(number) : std::to_string(number);
+}
+
 std::string value_text(const SliceSetting& setting, const ipc::SliceSettings& settings) {
   if (differs_by_gpu(setting, settings)) return amount_value(setting, settings);
   if (setting.lifted != nullptr && settings.*setting.lifted) return "none";
   if (setting.text != nullptr) return (settings.*setting.text).value_or("");
   const auto& number = settings.*setting.number;
-  if (!number) return "";
-  return setting.kind == SettingKind::bytes ? size_text(*number) : std::to_string(*number);
+  return number ? number_text(setting, *number) : "";
 }
 
 std::string default_text(const SliceSetting& setting) {
   if (setting.lifted != nullptr) return "none";
-  return setting.text != nullptr ? std::string(setting.text_default) : std::to_string(setting.number_default);
+  return setting.text != nullptr ? std::string(setting.text_default) : number_text(setting, setting.number_default);
 }
 
 std::string who(const ipc::Event& event, const std::string& more) {

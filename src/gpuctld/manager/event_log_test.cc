@@ -178,6 +178,10 @@ TEST(EventKinds, SayWhatChangedAndOfANewSliceWhatIsNotTheDefault) {
   after = before;
   after.memory_max = 3ull << 29;
   EXPECT_EQ(change_text(&before, after), "memory_max none -> 1536M");
+  after = before;
+  after.owner_gid = 44;
+  EXPECT_EQ(change_text(&before, after), "owner_gid none -> 44");
+  EXPECT_EQ(change_text(&after, before), "owner_gid 44 -> none");
 }
 
 TEST(EventKinds, SayWhoDidIt) {

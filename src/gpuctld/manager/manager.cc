@@ -57,6 +57,9 @@ Budget budget_of_all() {
 /// How often it is looked how much memory slices hold.
 constexpr std::uint64_t kSeeMemoryEveryNs = 100'000'000;
 
+/// A program that gives SMs back too late is told of so often.
+constexpr std::uint64_t kTellDisobedienceEveryNs = 60'000'000'000;
+
 /// Most of what a wake-up takes is not measured: the loop's own work. In calls.
 constexpr double kCostOfWakeUp = 0.25;
 
@@ -304,11 +307,23 @@ void Manager::see_memory_of(std::size_t device) {
   }
 }
 
+/// The log has each time, the events one in a minute: a program may be late again and again.
+void Manager::tell_disobedience(const Client& client, const std::string& line) {
+  const Attached::Members members = attached_.all_of(client.identity().pid);
+  const auto member = std::ranges::find(members, &client, [](const auto& one) { return &one->client; });
+  const std::uint64_t now = now_ns();
+  const bool was_told = member != members.end() && (*member)->disobeyed_told_ns != 0 &&
+                        now < (*member)->disobeyed_told_ns + kTellDisobedienceEveryNs;
+  if (member == members.end() || was_told) return log_of(client.identity().uid, line);
+  (*member)->disobeyed_told_ns = now;
+  happened(event_of("disobeyed", client, "it has not given back SMs within its deadline; others have them now"), line);
+}
+
 void Manager::handle_disobedience(const Client& client) {
   const bool stop = scheduler_.options().on_disobey == OnDisobey::stop;
   const ipc::Event killed = event_of("killed", client, "it has not given back SMs within its deadline; with SIGKILL");
   const std::string line = who_in_slice(killed) + " has not given back SMs within its deadline";
-  if (!stop) return log_of(client.identity().uid, line);
+  if (!stop) return tell_disobedience(client, line);
   happened(killed, line + ": it is stopped");
   auto program = attached_.program_of(client);
   if (!program) return;

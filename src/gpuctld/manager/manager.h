@@ -96,6 +96,7 @@ class Manager {
   void note_mps_use();
   void tick();
   void handle_disobedience(const Client& client);
+  void tell_disobedience(const Client& client, const std::string& line);
   /// Of a slice on one device, since the daemon started.
   struct MemoryOn {
     std::uint64_t peak = 0;         ///< the most bytes that were seen to be held

@@ -105,11 +105,11 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
   const auto clients_in = [this](std::string_view path) { return scheduler_.clients_in(path); };
   if (const auto applied = apply(wanted, caller(session), clients_in, tree); !applied) return refuse(applied.error());
 
-  const std::vector<ipc::SliceDifference> changes = differences(tree);
-  boost::json::object reply{{"changes", ipc::to_json(changes)}};
   std::vector<std::string> doubts;
   if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
-  if (dry_run) return success(std::move(reply));
+  if (dry_run) return checked(tree, {}, doubts);
+  const std::vector<ipc::SliceDifference> changes = differences(tree);
+  boost::json::object reply{{"changes", ipc::to_json(changes)}};
   if (!changes.empty()) change_tree(std::move(tree), session.peer().uid);
   return changed(std::move(reply), {}, doubts);
 }

@@ -52,6 +52,26 @@ TEST_F(ApplySlices, MakesTheTreeAndSaysWhatChanged) {
   EXPECT_TRUE(apply(tree).parameters.at("changes").as_array().empty());
 }
 
+/// As SetSlice says it with `check`.
+TEST_F(ApplySlices, ADryRunSaysWhatIsToBeSaidBesideTheChange) {
+  stop();
+  Config config;  // a file is for any GPU
+  for (const char* const path : {"a", "b"}) {
+    slicefile::ConfiguredSlice& slice = config.slices.emplace_back();
+    slice.path = path;
+    slice.change.memory_min = 768 << 20;
+  }
+  start({}, std::move(config));
+  for (const bool dry_run : {true, false}) {
+    const auto reply =
+        apply({wanted("a", {{"memory_min", 768 << 20}}), wanted("b", {{"memory_min", 768 << 20}})}, dry_run);
+    ASSERT_EQ(reply.error, "");
+    const auto& notes = reply.parameters.at("notes").as_array();
+    ASSERT_EQ(notes.size(), 2u) << dry_run;
+    EXPECT_EQ(notes[0], "the memory_min of slice a, 768M, does not fit GPU 0, which has 1G: it is 512M there");
+  }
+}
+
 TEST_F(ApplySlices, ASliceWithProgramsIsNotDeletedAndThenNothingIsDone) {
   create("busy", {});
   FakeProgram program(connect(), "busy");

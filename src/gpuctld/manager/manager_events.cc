@@ -31,8 +31,8 @@ constexpr std::size_t kMostPath = 600;
 
 /// Whether a refusal of the method is told: those that change something for others, or somebody's place.
 bool is_told(std::string_view method) {
-  constexpr std::string_view kTold[] = {"CreateSlice", "DeleteSlice", "SetSlice", "ApplySlices",
-                                        "Attach",      "Kill",        "Move"};
+  constexpr std::string_view kTold[] = {"CreateSlice", "DeleteSlice", "SetSlice", "ApplySlices",  "NoteSaved",
+                                        "Attach",      "Kill",        "Move",     "ForgetKernels"};
   return std::ranges::find(kTold, method) != std::end(kTold);
 }
 

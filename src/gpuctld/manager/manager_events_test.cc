@@ -102,6 +102,59 @@ TEST_F(EventsTest, RefusalsOfCallsThatChangeSomethingAreTold) {
   EXPECT_EQ(words(all()), expected);
 }
 
+TEST_F(EventsTest, SoAreThoseOfForgettingKernelsAndOfNotingWhatWasSaved) {
+  call("ForgetKernels", {{"uid", -1}});
+  call("NoteSaved", {{"saved", true}});
+  const auto told = words(all());
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_TRUE(told[0].starts_with("refused : ForgetKernels: InvalidValue, field uid")) << told[0];
+  EXPECT_TRUE(told[1].starts_with("refused : NoteSaved: InvalidValue, field saved")) << told[1];
+}
+
+TEST_F(EventsTest, AProgramThatDoesNotGiveSmsBackInTimeIsToldThoughNothingIsDone) {
+  stop();
+  Config lax;
+  lax.daemon.evict_deadline = lax.daemon.longest_block_task = std::chrono::milliseconds(1);
+  start({}, lax);
+  create("ls", {{"reserve", 8}});
+  create("batch", json::object());
+  FakeProgram ls(connect(), "ls"), batch(connect(), "batch");
+  ipc::store(batch.stub->usage[0].holding, 132u);
+  batch.demand(132);
+  EXPECT_TRUE(eventually([&] { return slice("batch").at("granted") == 132; }));
+  ls.demand(8);
+  EXPECT_TRUE(eventually([&] { return all().back().kind == "disobeyed"; }));
+  EXPECT_EQ(
+      words({all().back()}),
+      std::vector<std::string>{"disobeyed batch: it has not given back SMs within its deadline; others have them now"});
+  EXPECT_EQ(logged("has not given back SMs within its deadline"), 1);
+}
+
+TEST_F(EventsTest, AProgramIsRefusedWhatAFullGpuHasNotBesideKeptMemory) {
+  create("ls", {{"memory_min", 1 << 29}});
+  create("batch", json::object());
+  auto ls = program("ls", "server"), batch = program("batch", "greedy");
+  const auto hold = [&](ipc::Connection& who, std::int64_t bytes) {
+    return call(who, "HoldMemory", {{"device", 0}, {"bytes", bytes}}).parameters.at("granted").as_bool();
+  };
+  EXPECT_TRUE(hold(ls, 1 << 29));
+  EXPECT_FALSE(hold(batch, 1 << 30));
+  EXPECT_EQ(words({all().back()}),
+            std::vector<std::string>{"memory batch: it asked to hold 1073741824 bytes of GPU 0; it may have 536870912 "
+                                     "more, by a limit of 1073741824; the GPU is full"});
+  EXPECT_EQ(slice("batch").at("memory_refusals"), 1);
+  EXPECT_EQ(slice("ls").at("memory_refusals"), 0);
+  const auto on = slice("ls").at("on_gpus").at(0);
+  EXPECT_EQ(on.at("memory"), 1 << 29);
+  EXPECT_EQ(on.at("memory_peak"), 1 << 29);
+  EXPECT_EQ(on.at("memory_min"), 1 << 29);
+  EXPECT_TRUE(on.at("same").as_bool());
+  EXPECT_TRUE(hold(ls, 0));
+  EXPECT_EQ(slice("/").at("on_gpus").at(0).at("memory_peak"), 1 << 29) << "the most that was";
+  EXPECT_FALSE(hold(batch, 1 << 30));
+  EXPECT_EQ(slice("ls").at("memory_refusals"), 1) << "now it is kept for it";
+}
+
 TEST_F(EventsTest, AProgramThatALimitRefusesMemoryIsToldOnce) {
   create("small", {{"memory_max", 1000}});
   auto greedy = program("small", "greedy");

@@ -31,6 +31,8 @@ class Disobey(instance.SystemTest):
         granted = lambda: (self.usage("ls", ls.pid) or {}).get("granted", 0) >= 4  # noqa: E731
         instance.wait_until(granted, "ls to be granted what it was promised")
         self.assertIsNone(batch.process.poll())
+        (told,) = [event for event in self.gpuctl_json("events")["events"] if event["kind"] == "disobeyed"]
+        self.assertEqual((told["slice"], told["pid"]), ("batch", batch.pid))
         instance.wait_until(lambda: self.state_of(batch) == "running", "batch to obey again")
         self.assertRightResults(ls.report())
 
