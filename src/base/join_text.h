@@ -1,5 +1,5 @@
-// Whom a list names, as people write it: "user:1000,group:44,unit:ollama.service". So are written whose programs join a
-// slice although they name none, and for whom the library is mandatory.
+// Whom a list names, as people write it: "user:1000,unit:ollama.service,cgroup:/ml.slice". So are written whose
+// programs join a slice although they name none, and for whom the library is mandatory.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@ namespace gpuctl {
 inline constexpr std::string_view kNobodyJoins = "none";
 
 /// What such a value must look like, for errors.
-inline constexpr std::string_view kJoinForm = "none, or a list such as user:1000,group:44,unit:ollama.service";
+inline constexpr std::string_view kJoinForm = "none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice";
 
 /// Where a list may name all users: "user:*". Numbers end before this one.
 inline constexpr std::string_view kEveryUser = "*";
 inline constexpr std::uint32_t kEveryUserId = UINT32_MAX;
 
 struct Join {
-  enum class By { unit, user, group };  ///< what comes first decides
+  enum class By { unit, cgroup, user, group };  ///< a user before a group, and those of cgroups before both
   By by = By::unit;
   std::string text;      ///< of a user or group a number
   std::uint32_t id = 0;  ///< that number
@@ -35,10 +35,16 @@ struct Join {
 };
 
 inline constexpr std::size_t kMostJoins = 64;
-inline constexpr std::size_t kMostUnitName = 255;  ///< systemd's own limit
+inline constexpr std::size_t kMostJoinText = 255;  ///< systemd's own limit of a unit's name
 
 /// The words before the colons, in the order of Join::By.
-inline constexpr std::string_view kJoinWords[] = {"unit", "user", "group"};
+inline constexpr std::string_view kJoinWords[] = {"unit", "cgroup", "user", "group"};
+
+/// Whether a unit or a cgroup may be written so.
+inline bool is_join_text(std::string_view text) {
+  return text.size() <= kMostJoinText &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '"'; });
+}
 
 /// Empty unless the text is kJoinForm. Names of users and groups are numbers here: who reads what people write looks
 /// them up. `every_user`: kEveryUser is a user too.
@@ -51,8 +57,10 @@ inline std::optional<std::vector<Join>> parse_join(std::string_view text, bool e
     if (word == std::end(kJoinWords) || colon + 1 >= part.size()) return false;
     Join join{.by = static_cast<Join::By>(word - std::begin(kJoinWords)), .text = std::string(part.substr(colon + 1))};
     if (join.by == Join::By::unit) {
-      const auto allowed = [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '"'; };
-      if (join.text.size() > kMostUnitName || !std::ranges::all_of(join.text, allowed)) return false;
+      if (!is_join_text(join.text) || join.text.find('/') != join.text.npos) return false;
+    } else if (join.by == Join::By::cgroup) {
+      const bool path = join.text.front() == '/' && join.text.back() != '/' && join.text.find("//") == join.text.npos;
+      if (!path || !is_join_text(join.text)) return false;
     } else if (every_user && join.by == Join::By::user && join.text == kEveryUser) {
       join.id = kEveryUserId;
     } else {

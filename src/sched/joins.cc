@@ -33,10 +33,19 @@ std::size_t place_of(std::string_view unit, std::string_view cgroup) {
   return found;
 }
 
+/// How many directories the path of the cgroup has, which is `path` or below it; 0: it is not.
+std::size_t below(std::string_view path, std::string_view cgroup) {
+  const bool is = cgroup.starts_with(path) && (cgroup.size() == path.size() || cgroup[path.size()] == '/');
+  return is ? static_cast<std::size_t>(1 + std::ranges::count(path, '/')) : 0;
+}
+
+/// How near to the program what names it is; 0: it does not name it.
 std::size_t fits(const Join& join, const Joining& program) {
   switch (join.by) {
     case Join::By::unit:
       return place_of(join.text, program.cgroup);
+    case Join::By::cgroup:
+      return below(join.text, program.cgroup);
     case Join::By::user:
       return join.id == program.caller.uid;
     case Join::By::group:
@@ -45,15 +54,21 @@ std::size_t fits(const Join& join, const Joining& program) {
   return 0;
 }
 
+/// How much it says of a program to be named by this.
+int weight_of(Join::By by) {
+  return by == Join::By::group ? 1 : by == Join::By::user ? 2 : 3;
+}
+
 }  // namespace
 
-std::string slice_to_join(const Slices& slices, const Joining& program) {
-  std::tuple<int, std::size_t> best{};  // how much it says, and how near
-  std::string path = "/";
+std::string slice_to_join(const Slices& slices, const Joining& program, std::string_view otherwise) {
+  std::tuple<int, std::size_t, bool> best{};  // how much it says, how near, and whether by a path
+  std::string path(slices.find(otherwise) == slices.end() ? "/" : otherwise);
   for (const auto& [other, slice] : slices)
     for (const Join& join : slice.join)
       if (const std::size_t near = fits(join, program); near > 0)
-        if (const std::tuple says(3 - static_cast<int>(join.by), near); says > best) best = says, path = other;
+        if (const std::tuple says(weight_of(join.by), near, join.by == Join::By::cgroup); says > best)
+          best = says, path = other;
   return path;
 }
 
@@ -67,9 +82,10 @@ std::string mandatory_for(std::string_view list, const Joining& program) {
   return {};
 }
 
-bool join_by_unit(const Slices& slices) {
+bool join_by_cgroup(const Slices& slices) {
   return std::ranges::any_of(slices, [](const auto& entry) {
-    return std::ranges::find(entry.second.join, Join::By::unit, &Join::by) != entry.second.join.end();
+    return std::ranges::any_of(
+        entry.second.join, [](Join::By by) { return by == Join::By::unit || by == Join::By::cgroup; }, &Join::by);
   });
 }
 

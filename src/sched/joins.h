@@ -16,18 +16,19 @@ struct Joining {
   std::string_view cgroup;  ///< its path, "/system.slice/ollama.service"; "": not known
 };
 
-/// The path of the slice whose setting `join` names the program, "/" if none does. A unit says more of a program than
-/// its user does, and a user more than a group; of several units that nearest to the program counts. Units that a user
-/// runs by a manager of their own do not count: their names are the user's to choose.
-std::string slice_to_join(const Slices& slices, const Joining& program);
+/// The path of the slice whose setting `join` names the program. If none does: `otherwise`, or "/" if there is no such
+/// slice. A unit or a cgroup says more of a program than its user does, and a user more than a group; of several units
+/// and cgroups that nearest to the program counts, and of two as near the one that has a path. Units that a user runs
+/// by a manager of their own do not count: their names are the user's to choose. Their paths say whose they are.
+std::string slice_to_join(const Slices& slices, const Joining& program, std::string_view otherwise = "/");
 
 /// What of the list names the program for which the library is mandatory, "user:1000"; "": nothing. `list`: as `join`
 /// of a slice, where user:* is each ordinary user. Programs of root and of system users are named by their user alone:
 /// a unit or a group may have some that nobody thought of.
 std::string mandatory_for(std::string_view list, const Joining& program);
 
-/// Whether any slice names a unit.
-bool join_by_unit(const Slices& slices);
+/// Whether any slice names a unit or a cgroup.
+bool join_by_cgroup(const Slices& slices);
 
 /// What the slice `path` is to name, and another one names, for a person: "user 1000 joins b already"; "": nothing.
 std::string named_twice(const Slices& slices, std::string_view path, std::span<const Join> joins);

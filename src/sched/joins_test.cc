@@ -39,6 +39,39 @@ TEST(Joins, AUnitComesBeforeAUserAndAUserBeforeAGroup) {
   EXPECT_EQ(joined_by(tree, 1001, {44}, "/y.slice"), "a");
 }
 
+TEST(Joins, ACgroupAndWhatIsBelowIt) {
+  const SliceTree tree = tree_with({{"ml", "cgroup:/ml.slice"},
+                                    {"job", "cgroup:/ml.slice/job.scope"},
+                                    {"alice", "user:1000"},
+                                    {"near", "unit:b.service"},
+                                    {"hers", "cgroup:/user.slice/user-7.slice/user@7.service/app.slice"}});
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/ml.slice"), "ml");
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/ml.slice/other.scope/sub"), "ml");
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/ml.slice/job.scope/sub"), "job");
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/ml.slice/b.service"), "near");
+  for (const char* elsewhere : {"/ml.slices", "/a/ml.slice", "/ml", ""})
+    EXPECT_EQ(joined_by(tree, 1000, {}, elsewhere), "alice") << elsewhere;
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/user.slice/user-7.slice/user@7.service/app.slice/x"), "hers");
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/user.slice/user-8.slice/user@8.service/user-7.slice/user@7.service/app.slice"),
+            "alice");
+}
+
+TEST(Joins, OfAUnitAndItsPathThePathCounts) {
+  const SliceTree tree = tree_with({{"a", "unit:x.service"}, {"b", "cgroup:/x.slice/x.service"}});
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/x.slice/x.service"), "b");
+  EXPECT_EQ(joined_by(tree, 1000, {}, "/y.slice/x.service"), "a");
+}
+
+TEST(Joins, WhomNothingNamesIsInTheSliceForThat) {
+  const SliceTree tree = tree_with({{"alice", "user:1000"}, {"others", "none"}});
+  const auto joined = [&](std::uint32_t uid, std::string_view otherwise) {
+    return slice_to_join(tree.slices(), {.caller = {.uid = uid, .gids = {}}, .cgroup = ""}, otherwise);
+  };
+  EXPECT_EQ(joined(1001, "others"), "others");
+  EXPECT_EQ(joined(1000, "others"), "alice");
+  EXPECT_EQ(joined(1001, "gone"), "/");
+}
+
 TEST(Joins, NamesThatUsersGiveTheirOwnUnitsTellNothing) {
   const SliceTree tree = tree_with({{"served", "unit:ollama.service"}, {"alice", "unit:user-1000.slice"}});
   const char* const own = "/user.slice/user-1000.slice/user@1000.service/app.slice/ollama.service";
@@ -75,8 +108,9 @@ TEST(Joins, WhoDoesNotOwnTheRootTakesNobodysProgramsIn) {
 
 TEST(Joins, WhatIsNoListIsRefused) {
   SliceTree tree(CapSM{132}, 0);
-  for (const char* join : {"", "user:alice", "user:*", "user:", "unit:a/b", "uid:5", "user:1,user:1", "user:1,",
-                           "user:4294967295", "group:-1", "unit:a b"})
+  for (const char* join :
+       {"", "user:alice", "user:*", "user:", "unit:a/b", "uid:5", "user:1,user:1", "user:1,", "user:4294967295",
+        "group:-1", "unit:a b", "cgroup:ml", "cgroup:/", "cgroup:/a/", "cgroup:/a//b", "cgroup:/a b"})
     EXPECT_EQ(tree.create("a", {.join = join}, kAdministrator).error().field, "join") << join;
 }
 
@@ -92,6 +126,8 @@ TEST(Mandatory, IsForWhomTheListNames) {
   EXPECT_EQ(mandatory("user:1000,group:44", 1001, {7}), "");
   EXPECT_EQ(mandatory("unit:slurm", 1001, {}, "/slurm/uid_1001/job_4"), "unit:slurm");
   EXPECT_EQ(mandatory("unit:slurm", 1001, {}, "/slurmd/slurm.d"), "");
+  EXPECT_EQ(mandatory("cgroup:/slurm", 1001, {}, "/slurm/uid_1001/job_4"), "cgroup:/slurm");
+  EXPECT_EQ(mandatory("cgroup:/slurm", 998, {}, "/slurm/uid_998/job_4"), "") << "a user of the system";
   EXPECT_EQ(mandatory("unit:a.service", 1001, {}, "/user.slice/user@1001.service/a.service"), "") << "the user's own";
 }
 

@@ -66,15 +66,6 @@ bool valid_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), name_character);
 }
 
-/// Why `path` cannot be the path of a slice below the root; null if it can.
-const char* bad_path(std::string_view path) {
-  std::size_t depth = 1;
-  for (std::size_t slash; (slash = path.find('/')) != path.npos; ++depth, path.remove_prefix(slash + 1))
-    if (!valid_name(path.substr(0, slash))) return "names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -";
-  if (!valid_name(path)) return "names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -";
-  return depth > kMaxSliceDepth ? "at most 8 levels" : nullptr;
-}
-
 bool changes_only_policy(const SliceChange& change) {
   SliceChange only;
   only.policy = change.policy;
@@ -82,6 +73,14 @@ bool changes_only_policy(const SliceChange& change) {
 }
 
 }  // namespace
+
+const char* bad_path(std::string_view path) {
+  std::size_t depth = 1;
+  for (std::size_t slash; (slash = path.find('/')) != path.npos; ++depth, path.remove_prefix(slash + 1))
+    if (!valid_name(path.substr(0, slash))) return "names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -";
+  if (!valid_name(path)) return "names between slashes are 1 to 64 of A-Z a-z 0-9 _ . -";
+  return depth > kMaxSliceDepth ? "at most 8 levels" : nullptr;
+}
 
 SliceTree::SliceTree(CapSM capacity, std::uint32_t owner_uid, std::uint32_t owner_gid) : capacity_(capacity) {
   make_root(owner_uid, owner_gid);

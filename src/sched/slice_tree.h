@@ -22,6 +22,9 @@ inline constexpr std::size_t kSlicesKeptForRoot = 100;  ///< of kMaxSlices: othe
 inline constexpr std::size_t kMaxSliceDepth = 8;        ///< levels below the root
 inline constexpr std::size_t kMaxNameLength = 64;       ///< characters of one name, as in the rule below
 
+/// Why `path` cannot be the path of a slice below the root; null if it can.
+const char* bad_path(std::string_view path);
+
 /// Of a slice, by its two ids.
 struct SliceOwner {
   std::uint32_t uid, gid;

@@ -12,6 +12,7 @@
 #include "base/regular_file.h"
 #include "gpuctld/config/daemon_keys.h"
 #include "gpuctld/config/former_keys.h"
+#include "sched/slice_tree.h"
 #include "slicefile/tables.h"
 
 namespace gpuctl::daemon {
@@ -85,7 +86,8 @@ class Reader : public slicefile::SliceTables {
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, bool& value) {
     boolean(field, node, value);
   }
-  void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, std::string& value) {
+  void daemon_value(const DaemonKey& key, const std::string& field, const toml::node& node, std::string& value) {
+    if (key.slice) return slice_path(field, node, value);
     if (auto list = join(field, node, true)) value = *list == kNobodyJoins ? "" : std::move(*list);
   }
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, OnDisobey& value) {
@@ -94,6 +96,14 @@ class Reader : public slicefile::SliceTables {
   void daemon_value(const DaemonKey&, const std::string& field, const toml::node& node, MpsChoice& value) {
     one_of(field, node, value,
            std::array{std::pair("manage", MpsChoice::manage), std::pair("leave", MpsChoice::leave)});
+  }
+  /// Whether there is such a slice shows only when a program comes: it may be made later.
+  void slice_path(const std::string& field, const toml::node& node, std::string& value) {
+    const auto path = text(field, node);
+    if (!path) return;
+    if (*path != "/" && sched::bad_path(*path) != nullptr)
+      return problem(node.source(), field, "must be the path of a slice, such as \"others\", or \"/\"");
+    value = *path;
   }
   /// `known`: the texts and what they mean.
   template <class Choice, class Known>

@@ -48,7 +48,8 @@ TEST_F(ConfigTest, ReadsEverything) {
 evict_deadline_ms = 100
 longest_block_task_ms = 300
 on_disobey = "stop"
-mandatory = "user:*,user:root,unit:slurm"
+mandatory = "user:*,user:root,unit:slurm,cgroup:/ml.slice"
+default_slice = "batch/others"
 always_preemptible = true
 time_slices = false
 mps = "leave"
@@ -94,7 +95,8 @@ max = "unlimited"
   EXPECT_EQ(config.daemon.longest_block_task, std::chrono::milliseconds(300));
   EXPECT_EQ(config.daemon.lease, std::chrono::milliseconds(700));
   EXPECT_EQ(config.daemon.on_disobey, OnDisobey::stop);
-  EXPECT_EQ(config.daemon.mandatory, "user:*,user:0,unit:slurm");
+  EXPECT_EQ(config.daemon.mandatory, "user:*,user:0,unit:slurm,cgroup:/ml.slice");
+  EXPECT_EQ(config.daemon.default_slice, "batch/others");
   EXPECT_EQ(config.daemon.settled_ahead, std::chrono::milliseconds(20));
   EXPECT_FALSE(config.daemon.time_slices);
   EXPECT_EQ(config.daemon.mps, MpsChoice::leave);
@@ -118,7 +120,7 @@ max = "unlimited"
 TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nevict_daedline_ms = 5\n"),
             "2:1: daemon.evict_daedline_ms: unknown key; known: evict_deadline_ms, longest_block_task_ms, on_disobey, "
-            "mandatory, always_preemptible, time_slices, mps, software_gpu, socket_mode, socket_group");
+            "mandatory, default_slice, always_preemptible, time_slices, mps, software_gpu, socket_mode, socket_group");
   EXPECT_EQ(problem("[daemon]\nmps = \"own\"\n"), "2:7: daemon.mps: must be \"manage\" or \"leave\"");
   EXPECT_TRUE(problem("[lab]\nlatency_traget_us = 5\n")
                   .starts_with("2:1: lab.latency_traget_us: unknown key; known: latency_target_us, block_target_us, "));
@@ -142,9 +144,11 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
   EXPECT_EQ(problem("[daemon]\nmandatory = \"user:no-such-user\"\n"),
             "2:13: daemon.mandatory: there is no user 'no-such-user'; give a user's name or number");
-  EXPECT_EQ(problem("[daemon]\nmandatory = \"cgroup:/slurm\"\n"),
-            "2:13: daemon.mandatory: must be none, or a list such as user:1000,group:44,unit:ollama.service");
+  EXPECT_EQ(problem("[daemon]\nmandatory = \"slurm\"\n"),
+            "2:13: daemon.mandatory: must be none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice");
   EXPECT_EQ(problem("[daemon]\nmandatory = [\"user:root\"]\n"), "2:13: daemon.mandatory: must be a string");
+  EXPECT_EQ(problem("[daemon]\ndefault_slice = \"/others\"\n"),
+            "2:17: daemon.default_slice: must be the path of a slice, such as \"others\", or \"/\"");
   EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
   EXPECT_EQ(problem("[slice.ls]\nreserve = 9\nmax = 4\n"), "2:11: slice.\"ls\".reserve: reserve 9 is above max 4");
 }
@@ -341,10 +345,10 @@ std::string text_of(const char* file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-TEST(ShippedConfig, FitsAScreenAndHasTenKeysOfTheDaemon) {
+TEST(ShippedConfig, FitsAScreenAndHasElevenKeysOfTheDaemon) {
   const std::string shipped = text_of(GPUCTL_SHIPPED_CONFIG);
   EXPECT_LE(std::ranges::count(shipped, '\n'), 40);
-  EXPECT_LE(kDaemonKeys.size(), 10u);
+  EXPECT_LE(kDaemonKeys.size(), 11u);
 }
 
 TEST(ShippedConfig, AndTheManualHaveEveryKeyOfTheDaemon) {

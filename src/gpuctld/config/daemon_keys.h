@@ -1,5 +1,5 @@
 // The keys of sections [daemon] and [lab] of gpuctl.toml: one row each. Those of [daemon] are in the order of the
-// manual page, and at most ten.
+// manual page, and at most eleven.
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@ struct DaemonKey {
   std::int64_t greatest = 0;  ///< of a duration, in its unit
   std::int64_t least = 1;     ///< the same
   bool group = false;         ///< the number is a group's; otherwise it is a file mode
+  bool slice = false;         ///< the text is a slice's path; otherwise it is a list of whom it concerns
 };
 
 inline constexpr std::array kDaemonKeys{
@@ -31,6 +32,7 @@ inline constexpr std::array kDaemonKeys{
     DaemonKey{"longest_block_task_ms", &DaemonOptions::longest_block_task, 60'000},
     DaemonKey{"on_disobey", &DaemonOptions::on_disobey},
     DaemonKey{"mandatory", &DaemonOptions::mandatory},
+    DaemonKey{.name = "default_slice", .member = &DaemonOptions::default_slice, .slice = true},
     DaemonKey{"always_preemptible", &DaemonOptions::always_preemptible},
     DaemonKey{"time_slices", &DaemonOptions::time_slices},
     DaemonKey{"mps", &DaemonOptions::mps},

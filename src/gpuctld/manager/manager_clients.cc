@@ -153,8 +153,9 @@ sched::SliceResult<std::string> Manager::slice_for(const Session& session, const
 /// That takes the program in, if it asks for none.
 std::string Manager::slice_of(const Session& session) const {
   const sched::Slices& slices = scheduler_.tree().slices();
-  const std::string cgroup = sched::join_by_unit(slices) ? cgroup_of(session.peer().pid) : "";
-  return sched::slice_to_join(slices, {.caller = caller(session), .cgroup = cgroup});
+  const std::string cgroup = sched::join_by_cgroup(slices) ? cgroup_of(session.peer().pid) : "";
+  return sched::slice_to_join(slices, {.caller = caller(session), .cgroup = cgroup},
+                              scheduler_.options().default_slice);
 }
 
 Answer Manager::make_page(Session& session, ipc::Fields& fields) {

@@ -56,6 +56,25 @@ TEST_F(MoveTest, AProgramHasAtOnceWhatItsNewSliceHas) {
   EXPECT_EQ(call("Move", {{"pid", ::getpid()}, {"slice", "none"}}).error, "io.gpuctl.NoSuchSlice");
 }
 
+TEST_F(MoveTest, WhoNamesNoSliceIsInTheOneForThat) {
+  stop();
+  Config config;
+  config.daemon.default_slice = "others";
+  start({}, config);
+  {
+    const FakeProgram program(connect(), "");
+    EXPECT_EQ(slice_of_program(), "/") << "there is none yet";
+  }
+  create("others", json::object());
+  {
+    const FakeProgram program(connect(), "");
+    EXPECT_EQ(slice_of_program(), "others");
+  }
+  create("mine", {{"join", "user:" + std::to_string(::geteuid())}});
+  const FakeProgram program(connect(), "");
+  EXPECT_EQ(slice_of_program(), "mine");
+}
+
 TEST_F(MoveTest, WhatItLaunchedBeforeIsItsFormerSlices) {
   for (const char* path : {"above", "above/from", "to"}) create(path, json::object());
   FakeProgram program(connect(), "above/from");

@@ -96,6 +96,24 @@ class Join(instance.SystemTest):
             program.stop()
 
     @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
+    def test_by_cgroup(self):
+        unit = self.make_unit()
+        self.gpuctl("create-slice", "ml", "--join", "cgroup:/gpuctl-test.slice")
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        inside, outside = self.start_in(unit), self.start_nowhere()
+        self.assertEqual(self.slices_with_programs(), {"ml": 1, "mine": 1})
+        for program in (inside, outside):
+            program.stop()
+
+    def test_a_slice_for_all_others(self):
+        self.daemon.stop()
+        self.start_daemon(config='[daemon]\ndefault_slice = "others"\n[slice.others]\n')
+        program = self.start_nowhere()
+        self.assertEqual(self.slices_with_programs(), {"others": 1})
+        self.assertEqual(self.gpuctl("run", "--", "sh", "-c", "echo $GPUCTL_SLICE").stdout, "others\n")
+        program.stop()
+
+    @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
     def test_doctor_says_whether_the_driver_limits_the_unit_too(self):
         unit = self.make_unit()
         self.gpuctl("create-slice", "unit", "--join", f"unit:{unit.name}", "--memory-max", "512M")
