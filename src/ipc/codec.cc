@@ -27,7 +27,7 @@ BOOST_DESCRIBE_STRUCT(Slice, (), (path,
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(MeasuredIsolation, (), (program, isolation, bursts, p99_us, others_per_s))
 BOOST_DESCRIBE_STRUCT(Room, (), (device, reserved, reserve_free, memory_kept, memory_free, isolated_part))
-BOOST_DESCRIBE_STRUCT(Advice, (), (isolation, why, in_force, measured, room))
+BOOST_DESCRIBE_STRUCT(Advice, (), (isolation, why, in_force, measured, room, admitted, reason))
 BOOST_DESCRIBE_STRUCT(Device, (), (index, name, uuid, kind, sms, memory_bytes, mode))
 BOOST_DESCRIBE_STRUCT(ClientUsage, (), (device, granted, demand, holding, outstanding, launches, block_tasks,
   evictions, evict_us_last, evict_us_mean, evict_us_max, busy_us, memory, in_force, mode, common_sms,

@@ -214,7 +214,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   expect_same_fields(to_json(UsageEntry{.device = 0}), i.types.at("UsageEntry"), "UsageEntry");
   expect_same_fields(to_json(MeasuredIsolation{}), i.types.at("MeasuredIsolation"), "MeasuredIsolation");
   expect_same_fields(to_json(Room{.isolated_part = 1}), i.types.at("Room"), "Room");
-  expect_same_fields(to_json(Advice{}), i.methods.at("Advise").second, "Advise");
+  expect_same_fields(to_json(Advice{.admitted = true, .reason = "x"}), i.methods.at("Advise").second, "Advise");
   expect_same_fields(to_json(Fairness{}), i.types.at("Fairness"), "Fairness");
   expect_same_fields(to_json(Launch{}), i.types.at("Launch"), "Launch");
   Status status;

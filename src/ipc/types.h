@@ -114,6 +114,9 @@ struct Advice {
   std::string in_force;   ///< for programs that start now
   std::vector<MeasuredIsolation> measured;
   std::vector<Room> room;  ///< on each device
+  // Of settings that were asked about:
+  std::optional<bool> admitted = {};
+  std::optional<std::string> reason = {};  ///< why not; or what they may not do all the same
 };
 
 struct Device {

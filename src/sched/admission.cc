@@ -10,24 +10,30 @@ namespace {
 
 constexpr double kSure = 1.1;
 
-std::string takes(const LatencyPromise& promise) {
-  return promise.path + " (" + time_text(promise.alone) + " alone)";
+/// What bursts take alone, as one member of LatencyPromise has it.
+using Alone = std::chrono::nanoseconds LatencyPromise::*;
+
+std::string takes(const LatencyPromise& promise, Alone alone) {
+  return promise.path + ((promise.*alone).count() == 0 ? "" : " (" + time_text(promise.*alone) + " alone)");
 }
 
-/// Why the slices of which `wanted` is one cannot all be in time where their bursts come together; "": they can.
-std::string together(const LatencyPromise& wanted, std::span<const LatencyPromise> others) {
+/// Why the slices of which `wanted` is one cannot all be in time where their bursts come together, if these take
+/// `sure` times as long as their targets allow; "": they can.
+std::string together(const LatencyPromise& wanted, std::span<const LatencyPromise> others, Alone alone, double sure) {
   std::vector<const LatencyPromise*> all{&wanted};
   for (const LatencyPromise& other : others)
     if (other.by_turns && other.alone.count() > 0 && other.alone <= other.at_most()) all.push_back(&other);
   std::ranges::stable_sort(all, {}, &LatencyPromise::at_most);
   std::chrono::nanoseconds sum{};
   std::string named;
-  bool is_among = false;
+  bool concerned = false;
   for (const LatencyPromise* promise : all) {
-    sum += promise->alone;
-    named += (named.empty() ? "" : " and ") + takes(*promise);
-    is_among |= promise == &wanted;
-    if (is_among && promise != all.front() && sum > promise->at_most())
+    sum += promise->*alone;
+    named += (named.empty() ? "" : " and ") + takes(*promise, alone);
+    // Nobody waits for bursts that are not known.
+    concerned = promise == &wanted || (concerned && (wanted.*alone).count() > 0);
+    const double at_most = sure * static_cast<double>(promise->at_most().count());
+    if (concerned && promise != all.front() && static_cast<double>(sum.count()) > at_most)
       return "where bursts of " + named + " come together, the last one takes " + time_text(sum) +
              ", and the laxest of their targets is " + time_text(promise->at_most());
   }
@@ -43,7 +49,7 @@ std::chrono::nanoseconds LatencyPromise::at_most() const {
 
 Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> others) {
   Admission admission;
-  if (wanted.alone.count() == 0 || wanted.at_most().count() == 0) return admission;
+  if (wanted.at_most().count() == 0) return admission;
   const auto at_most = static_cast<double>(wanted.at_most().count());
   if (static_cast<double>(wanted.alone_at_least.count()) > kSure * at_most) {
     admission.refused = time_text(wanted.at_most()) + ": its programs took " + time_text(wanted.alone_at_least) +
@@ -56,7 +62,10 @@ Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> ot
     return admission;
   }
   if (!wanted.by_turns) return admission;
-  if (std::string why = together(wanted, others); !why.empty()) admission.notes.push_back(std::move(why));
+  if (const std::string why = together(wanted, others, &LatencyPromise::alone_at_least, kSure); !why.empty())
+    admission.refused = time_text(wanted.at_most()) + ": " + why;
+  else if (std::string doubt = together(wanted, others, &LatencyPromise::alone, 1); !doubt.empty())
+    admission.notes.push_back(std::move(doubt));
   return admission;
 }
 

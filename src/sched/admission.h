@@ -40,10 +40,10 @@ inline bool same_but_target(const Slice& a, Slice b) {
 }
 
 /// *Refused* is a time of which the slice's programs took more at all times, though nobody else had work: by a tenth at
-/// least, as no percentile is exact. *Noted* is one of which they may take more:
-/// - they have taken more, but other programs or other limits may be there now, or it is closer than a tenth;
-/// - bursts of slices that have the GPU by turns may come together. Then the best order is that of the targets, and
-///   each slice waits for what the stricter ones take.
+/// least, as no percentile is exact. So is one beside promised ones where slices have the GPU by turns and their bursts
+/// may come together. Then the best order is that of the targets, and each slice waits for what the stricter ones take.
+/// Of a slice whose bursts are not known, these take no time. *Noted* is a time of which they may take more: they have
+/// taken more, but other programs or other limits may be there now, or it is closer than a tenth.
 Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> others);
 
 /// What the slices beside one are promised of a GPU, and what can still be promised to it.

@@ -64,6 +64,44 @@ TEST(Admission, NotesBurstsByTurnsThatCannotAllBeInTimeTogether) {
   EXPECT_TRUE(notes(by_turns("rt", {}, milliseconds(30))).empty());
 }
 
+TEST(Admission, RefusesWhatBurstsByTurnsTookTogetherAtAllTimes) {
+  const auto sure = [](LatencyPromise promise) {
+    promise.alone_at_least = promise.alone;
+    return promise;
+  };
+  const LatencyPromise wanted = sure(by_turns("ls", milliseconds(5), milliseconds(3)));
+  const LatencyPromise other = sure(by_turns("rt", milliseconds(5), milliseconds(3)));
+  const Admission refused = admit(wanted, std::vector{other});
+  EXPECT_EQ(refused.refused,
+            "5 ms: where bursts of ls (3 ms alone) and rt (3 ms alone) come together, the last one takes 6 ms, and the "
+            "laxest of their targets is 5 ms");
+  EXPECT_TRUE(refused.notes.empty());
+  // One of them may be faster now, or it is closer than a tenth.
+  EXPECT_EQ(admit(wanted, std::vector{by_turns("rt", milliseconds(5), milliseconds(3))}).refused, "");
+  const Admission close = admit(sure(by_turns("ls", milliseconds(20), milliseconds(10))),
+                                std::vector{sure(by_turns("rt", milliseconds(20), milliseconds(11)))});
+  EXPECT_EQ(close.refused, "");
+  EXPECT_EQ(close.notes.size(), 1u);
+  EXPECT_EQ(admit(sure(by_turns("ls", milliseconds(7), milliseconds(3))), std::vector{other}).refused, "");
+}
+
+TEST(Admission, RefusesANewSliceBehindThoseThatCannotBeInTimeThemselves) {
+  const auto sure = [](std::string path) {
+    LatencyPromise promise = by_turns(std::move(path), milliseconds(5), milliseconds(3));
+    promise.alone_at_least = promise.alone;
+    return promise;
+  };
+  const std::vector both{sure("a"), sure("b")};
+  LatencyPromise fresh = by_turns("new", milliseconds(5), {});
+  EXPECT_EQ(admit(fresh, both).refused, "") << "it goes first";
+  fresh.target.at_most = microseconds(5400);
+  EXPECT_EQ(admit(fresh, both).refused,
+            "5.4 ms: where bursts of a (3 ms alone) and b (3 ms alone) and new come together, the last one takes 6 ms, "
+            "and the laxest of their targets is 5.4 ms");
+  fresh.target.at_most = milliseconds(7);
+  EXPECT_EQ(admit(fresh, both).refused, "");
+}
+
 TEST(Room, IsWhatTheSlicesBesideAreNotPromised) {
   constexpr Caller kRoot{0, {}};
   SliceTree tree({{.index = 0, .sms = CapSM{132}, .memory = 100}}, 0);

@@ -265,6 +265,30 @@ TEST_F(CommandLine, EventsAreFollowedUntilTheDaemonEndsThat) {
   EXPECT_EQ(ran.status, kExitRefused);
 }
 
+TEST_F(CommandLine, AdviseSaysWhetherAJobMayCome) {
+  ipc::Advice advice{.isolation = "shared", .why = "-", .in_force = "shared"};
+  advice.room = {{.device = 0, .reserved = 40, .reserve_free = 92, .memory_free = 1 << 30}};
+  advice.admitted = true;
+  daemon_.on("Advise", to_json(advice));
+  const Ran yes = gpuctl({"advise", "--reserve", "8", "--memory-min", "1G", "--latency", "5ms"});
+  EXPECT_EQ(yes.out,
+            "yes\n"
+            "GPU 0: 92 SMs can be reserved for it, 40 are for slices beside it\n"
+            "GPU 0: 1 GiB of memory can be kept for it, 0 B are for slices beside it\n");
+  EXPECT_EQ(yes.status, kExitOk);
+  EXPECT_EQ(daemon_.asked("Advise"),
+            R"({"path":"new-job.slice","settings":{"reserve":8,"memory_min":1073741824,"latency":"5ms"}})");
+  advice.admitted = false;
+  advice.reason = "reserve of slice ml does not fit: 100 asked, 92 available";
+  daemon_.on("Advise", to_json(advice));
+  const Ran no = gpuctl({"advise", "ml", "--reserve", "100"});
+  EXPECT_TRUE(no.out.starts_with("no: reserve of slice ml does not fit: 100 asked, 92 available\nGPU 0: 92 SMs"))
+      << no.out;
+  EXPECT_EQ(no.status, kExitRefused);
+  EXPECT_EQ(gpuctl({"advise", "ml", "--reserve", "100", "--json"}).status, kExitRefused);
+  expect_error({"advise"}, kExitUsage, "advise: give a slice, or what a job asks for");
+}
+
 TEST_F(CommandLine, AdviseShowsBothMeasurementsAndWhatIsNotKnown) {
   ipc::Advice advice{"isolated",
                      "isolated, to be tried: shared it has p99 5.6 ms of 5 ms",

@@ -19,6 +19,7 @@ TYPED = {
     "gpuctl create-slice x --reserve-mode ": {"strict", "active"},
     "gpuctl create-slice x --isolation ": {"auto", "shared", "isolated"},
     "gpuctl adv": {"advise"},
+    "gpuctl advise --lat": {"--latency"},
     "gpuctl us": {"usage"},
     "gpuctl create-slice x --pers": {"--persist"},
     "gpuctl run --sc": {"--scope"},

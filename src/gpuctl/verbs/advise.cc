@@ -60,16 +60,55 @@ std::vector<std::string> unknown_lines(const ipc::Advice& advice, const std::str
   return lines;
 }
 
+/// What a job may ask for.
+constexpr std::string_view kAskedFor[] = {"reserve", "memory-min", "latency"};
+/// Of a job for which there is no slice. It is not made.
+constexpr char kNewJob[] = "new-job.slice";
+
+/// Whether the job may come, and why not.
+int say_admitted(Context& context, const ipc::Advice& advice) {
+  const std::string reason = advice.reason ? ": " + printable(*advice.reason) : "";
+  context.out << (*advice.admitted ? "yes" : "no") << reason << '\n';
+  for (const std::string& line : room_lines(advice.room)) context.out << line << '\n';
+  return *advice.admitted ? kExitOk : kExitRefused;
+}
+
 }  // namespace
 
 Action declare_advise(Arguments& arguments) {
-  auto name = std::make_shared<std::string>();
-  arguments.add("SLICE", *name, "The slice").required();
+  struct Options {
+    std::string name;
+    std::vector<std::string> values = std::vector<std::string>(std::size(kAskedFor));
+  };
+  auto options = std::make_shared<Options>();
+  arguments.add("SLICE", options->name, "The slice; with an option it need not exist");
+  std::vector<std::pair<const SliceSetting*, Argument>> given;
+  for (std::size_t i = 0; i < std::size(kAskedFor); ++i) {
+    const auto all = setting_options();
+    const SliceSetting& setting =
+        **std::ranges::find(all, kAskedFor[i], [](const SliceSetting* one) { return std::string_view(one->option); });
+    given.emplace_back(
+        &setting,
+        arguments.add("--" + std::string(setting.option), options->values[i], setting.help).value(setting.argument));
+  }
+  arguments.footer("With an option: whether a slice could have that now. Exit status 0: yes, 1: no.");
 
-  return [name](Context& context) -> Outcome<int> {
-    const Outcome<std::string> path = slice_path(*name);
+  return [options, given](Context& context) -> Outcome<int> {
+    ipc::SliceSettings settings;
+    bool asks = false;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (!given[i].second.given()) continue;
+      asks = true;
+      const SliceSetting& setting = *given[i].first;
+      const auto applied = apply_setting(setting, options->values[i], "--" + std::string(setting.option), settings);
+      if (!applied) return applied.error();
+    }
+    if (options->name.empty() && !asks) return usage("advise: give a slice, or what a job asks for");
+    const Outcome<std::string> path = slice_path(options->name.empty() ? kNewJob : options->name);
     if (!path) return path.error();
-    const auto reply = ask(context, "Advise", {{"path", *path}});
+    boost::json::object parameters{{"path", *path}};
+    if (asks) parameters["settings"] = ipc::to_json(settings);
+    const auto reply = ask(context, "Advise", std::move(parameters));
     if (!reply) return reply.error();
     const auto advice = decode_reply(*reply, [](ipc::Fields& fields) {
       ipc::Advice read_one;
@@ -79,8 +118,9 @@ Action declare_advise(Arguments& arguments) {
     if (!advice) return advice.error();
     if (context.json) {
       print_json(context, *reply);
-      return kExitOk;
+      return advice->admitted.value_or(true) ? kExitOk : kExitRefused;
     }
+    if (advice->admitted) return say_admitted(context, *advice);
     context.out << printable(advice->why) << "\nin force: " << printable(advice->in_force)
                 << ", for programs that start now\n";
     if (!advice->measured.empty()) {

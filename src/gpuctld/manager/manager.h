@@ -189,6 +189,9 @@ class Manager {
   Answer checked(const sched::SliceTree& tree, const std::string& path,
                  const std::vector<std::string>& more = {}) const;
   std::optional<sched::SliceError> refuse_targets(const sched::SliceTree& tree, std::vector<std::string>& doubts) const;
+  sched::SliceResult<std::vector<std::string>> would_admit(const std::string& path,
+                                                           const ipc::SliceSettings& settings) const;
+  std::vector<ipc::Room> room_for(const std::string& path);
   std::vector<ipc::SliceDifference> differences(const sched::SliceTree& tree) const;
   boost::json::array programs_in(const std::string& path, bool below, const sched::Caller& viewer) const;
   boost::json::object slice_now(const std::string& path) const;

@@ -36,6 +36,17 @@ void note_mps_sms(Client& client, const std::vector<std::int64_t>& sms, const st
   }
 }
 
+/// Whether the slice could be made with other settings: its place in the tree is none's fault.
+bool may_be_made(const sched::SliceError& error) {
+  return error.code != sched::SliceError::Code::no_such_slice && error.field != "path";
+}
+
+std::string in_a_row(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text.append(text.empty() ? "" : "; ").append(line);
+  return text;
+}
+
 }  // namespace
 
 Answer Manager::list_clients(Session& session, ipc::Fields&) {
@@ -89,27 +100,33 @@ Answer Manager::get_fairness(Session&, ipc::Fields& fields) {
 
 Answer Manager::advise(Session& session, ipc::Fields& fields) {
   const std::string path = fields.text("path");
+  std::optional<ipc::SliceSettings> settings;
+  if (fields.has("settings")) {
+    ipc::Fields nested = fields.object("settings");
+    ipc::read(nested, settings.emplace());
+    nested.refuse_unknown();
+  }
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   const auto& slices = scheduler_.tree().slices();
   const auto found = slices.find(path);
-  if (found == slices.end()) return refuse_own("NoSuchSlice", {{"path", path}});
+  if (found == slices.end() && !settings) return refuse_own("NoSuchSlice", {{"path", path}});
+  std::optional<sched::SliceResult<std::vector<std::string>>> admitted;
+  if (settings) admitted = would_admit(path, *settings);
+  if (found == slices.end() && !*admitted && !may_be_made(admitted->error())) return refuse(admitted->error());
   const sched::IsolationEvidence evidence = scheduler_.isolation_evidence(path);
   const sched::IsolationChoice choice = sched::choose_isolation(evidence);
   const std::size_t index = static_cast<std::size_t>(std::distance(slices.begin(), found));
+  const bool isolated = found == slices.end() ? choice.isolated : scheduler_.effective()[index].isolated;
   ipc::Advice advice{.isolation = std::string(sched::isolation_name(choice.isolated)),
                      .why = sched::words(choice, evidence),
-                     .in_force = std::string(sched::isolation_name(scheduler_.effective()[index].isolated)),
+                     .in_force = std::string(sched::isolation_name(isolated)),
                      .measured = {},
-                     .room = {}};
-  for (std::size_t device = 0; device < scheduler_.devices().size(); ++device) {
-    const sched::Room room = scheduler_.room_for(device, path);
-    advice.room.push_back({.device = scheduler_.devices()[device].index,
-                           .reserved = room.reserved.count,
-                           .reserve_free = room.reserve_free.count,
-                           .memory_kept = static_cast<std::int64_t>(room.memory_kept),
-                           .memory_free = static_cast<std::int64_t>(room.memory_free),
-                           .isolated_part = scheduler_.isolated_part(device, path, now_ns())});
+                     .room = room_for(path)};
+  if (admitted) {
+    advice.admitted = admitted->has_value();
+    if (const std::string reason = *admitted ? in_a_row(**admitted) : admitted->error().message(); !reason.empty())
+      advice.reason = reason;
   }
   const bool open = may_look_into(sched::kNobody, path, caller(session));
   for (const auto& [program, measured] : scheduler_.isolation_record().of(path))
@@ -121,6 +138,35 @@ Answer Manager::advise(Session& session, ipc::Fields& fields) {
                                    .p99_us = std::chrono::duration<double, std::micro>(its->p99).count(),
                                    .others_per_s = its->others_per_s});
   return success(ipc::to_json(advice));
+}
+
+/// Whether the slice, which need not exist, could have the settings, were root to ask; if so, what may not come of
+/// them.
+sched::SliceResult<std::vector<std::string>> Manager::would_admit(const std::string& path,
+                                                                  const ipc::SliceSettings& settings) const {
+  sched::SliceTree tree = scheduler_.tree();
+  const sched::Caller root{.uid = options_.root_uid, .gids = {}};
+  const auto made = tree.find(path) == nullptr ? tree.create(path, settings, root) : tree.change(path, settings, root);
+  if (!made) return made.error();
+  std::vector<std::string> doubts;
+  if (const auto refused = refuse_targets(tree, doubts)) return *refused;
+  for (std::string& line : scheduler_.unfit_reserves(tree, path)) doubts.push_back(std::move(line));
+  return doubts;
+}
+
+/// What is promised beside the slice, which need not exist, and what can still be promised to it, on each device.
+std::vector<ipc::Room> Manager::room_for(const std::string& path) {
+  std::vector<ipc::Room> rooms;
+  for (std::size_t device = 0; device < scheduler_.devices().size(); ++device) {
+    const sched::Room room = scheduler_.room_for(device, path);
+    rooms.push_back({.device = scheduler_.devices()[device].index,
+                     .reserved = room.reserved.count,
+                     .reserve_free = room.reserve_free.count,
+                     .memory_kept = static_cast<std::int64_t>(room.memory_kept),
+                     .memory_free = static_cast<std::int64_t>(room.memory_free),
+                     .isolated_part = scheduler_.isolated_part(device, path, now_ns())});
+  }
+  return rooms;
 }
 
 Answer Manager::record(Session& session, ipc::Fields& fields) {

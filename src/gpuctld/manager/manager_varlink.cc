@@ -150,9 +150,11 @@ Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   if (auto created = tree.create(path, settings, caller(session)); !created) return refuse(created.error());
-  if (check) return checked(tree, path);
+  std::vector<std::string> doubts;
+  if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
+  if (check) return checked(tree, path, doubts);
   change_tree(std::move(tree), session.peer().uid);
-  return changed(slice_now(path), path);
+  return changed(slice_now(path), path, doubts);
 }
 
 Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
@@ -205,7 +207,7 @@ std::optional<sched::SliceError> Manager::refuse_targets(const sched::SliceTree&
                                                          std::vector<std::string>& doubts) const {
   for (const auto& [path, slice] : tree.slices()) {
     const sched::Slice* now = scheduler_.tree().find(path);
-    if (now == nullptr || now->latency == slice.latency) continue;
+    if ((now == nullptr ? "none" : now->latency) == slice.latency) continue;
     const sched::Admission admission = scheduler_.admits_target(tree, path);
     if (!admission.refused.empty())
       return sched::SliceError{.code = sched::SliceError::Code::invalid_value,

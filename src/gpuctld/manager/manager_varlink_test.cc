@@ -223,6 +223,18 @@ TEST_F(ManagerTest, AutoIsIsolatedWhereThatIsKnownToBeBetterAndSaysSo) {
                                                                           {"memory_kept", 0},
                                                                           {"memory_free", 1 << 30},
                                                                           {"isolated_part", 0.0}}}}}));
+  const auto may = [this](const char* path, json::object settings) {
+    return call("Advise", {{"path", path}, {"settings", std::move(settings)}});
+  };
+  EXPECT_EQ(may("new", {{"reserve", 100}, {"latency", "5ms"}}).parameters.at("admitted"), true);
+  const auto no = may("new", {{"reserve", 133}}).parameters;
+  EXPECT_EQ(no.at("admitted"), false);
+  EXPECT_EQ(no.at("reason"), "reserve of slice new does not fit: 133 asked, 132 available");
+  EXPECT_EQ(no.at("room").at(0).at("reserve_free"), 132);
+  EXPECT_EQ(may("ls", {{"memory_min", std::int64_t{2} << 30}}).parameters.at("admitted"), false);
+  EXPECT_EQ(may("no/such", {{"reserve", 1}}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(may("a b", {{"reserve", 1}}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 3u) << "nothing is made";
   const auto told = [this](const char* path) {
     return call("GetMpsPercentage", {{"slice", path}}).parameters.contains("isolated");
   };

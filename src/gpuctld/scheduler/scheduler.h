@@ -168,7 +168,7 @@ class Scheduler {
   void seek_target_anew(const std::string& slice, std::uint64_t now_ns);
 
   /// What is known of whether the slice's target can be kept, were the tree so. On several devices it is refused where
-  /// it cannot be kept on any that its programs used.
+  /// it cannot be kept on any that its programs used, or, where it has used none, on any.
   sched::Admission admits_target(const sched::SliceTree& tree, const std::string& path) const;
 
   /// What is promised of a device to the slices beside one, and what is left to promise to it.

@@ -11,14 +11,15 @@ namespace {
 class Admits : public testing::Test {
  protected:
   /// For so many seconds, ten bursts of 3 ms in each tenth of a second.
-  void go(FakeProgram& program, int seconds) {
+  void go(FakeProgram& program, int seconds) { go(scheduler_, program, seconds); }
+  void go(Scheduler& scheduler, FakeProgram& program, int seconds) {
     for (int tenth = 0; tenth < 10 * seconds; ++tenth) {
       now_ns_ += 100 * kMs;
       ipc::LatencyCounts& page = ipc::latency_at(*program.stub.get(), 0);
       page.bursts[latency_bucket(3'000'000)] += 10;
       ++page.counted;
       program.stub->usage[0].launches += 10;
-      scheduler_.update(now_ns_);
+      scheduler.update(now_ns_);
     }
   }
   sched::Admission with(const sched::SliceChange& change) const {
@@ -62,6 +63,28 @@ TEST_F(Admits, WhatOtherProgramsOrLimitsMayKeep) {
   ASSERT_TRUE(limited.change("/", {.max = 66}, kRoot));
   scheduler_.set_tree(limited, now_ns_);
   EXPECT_TRUE(only_doubted(with({.latency = "2ms"})));
+}
+
+/// Two slices whose bursts take 3 ms each, by turns.
+TEST_F(Admits, NoTargetsThatCannotBeKeptTogetherNorANewOneBehindThem) {
+  sched::SliceTree both(sched::CapSM{132}, 0);
+  for (const char* path : {"a", "b"}) ASSERT_TRUE(both.create(path, {}, kRoot));
+  Scheduler scheduler({gpu(132)}, both, {}, true);
+  FakeProgram a(scheduler, "a"), b(scheduler, "b");
+  go(scheduler, a, 5);
+  go(scheduler, b, 5);
+  const auto why = [&](const char* of_a, const char* of_b, const char* of_new) {
+    sched::SliceTree tree = scheduler.tree();
+    EXPECT_TRUE(tree.change("a", {.latency = of_a}, kRoot));
+    EXPECT_TRUE(tree.change("b", {.latency = of_b}, kRoot));
+    EXPECT_TRUE(tree.create("new", {.latency = of_new}, kRoot));
+    return scheduler.admits_target(tree, of_new == std::string("none") ? "b" : "new").refused;
+  };
+  EXPECT_NE(why("5ms", "5ms", "none").find("come together, the last one takes 6"), std::string::npos);
+  EXPECT_EQ(why("5ms", "20ms", "none"), "");
+  EXPECT_TRUE(why("5ms", "5ms", "5100us").starts_with("5.1 ms: where bursts of a (3"));
+  EXPECT_EQ(why("5ms", "5ms", "20ms"), "");
+  EXPECT_EQ(why("none", "none", "100us"), "");
 }
 
 }  // namespace

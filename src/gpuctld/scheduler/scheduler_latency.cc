@@ -235,7 +235,7 @@ void Scheduler::note_others(std::string_view slice, std::uint64_t now_ns) {
 }
 
 /// Of the slice `wanted`, and of those that take turns with it: one of each context, and none above or below another.
-/// Empty: nothing is known of `wanted`.
+/// Empty: `wanted` has no target.
 std::vector<sched::LatencyPromise> Scheduler::promises(std::size_t device, const sched::SliceTree& tree,
                                                        const std::string& wanted) const {
   std::vector<sched::LatencyPromise> all;
@@ -243,7 +243,8 @@ std::vector<sched::LatencyPromise> Scheduler::promises(std::size_t device, const
   const auto add = [&](const std::string& path) {
     const sched::Alone* alone = controls_[device].alone(path);
     const auto target = parse_latency(tree.find(path)->latency);
-    if (alone == nullptr || !alone->known() || !target || !target->any()) return;
+    const bool known = alone != nullptr && alone->known();
+    if (!target || !target->any() || (!known && path != wanted)) return;
     const std::string top = time_sliced_ ? path : sched::topmost_isolated(tree.slices(), path);
     const auto meets = [&](const std::string& other) {
       return sched::in_or_below(top, other) || sched::in_or_below(other, top);
@@ -258,8 +259,8 @@ std::vector<sched::LatencyPromise> Scheduler::promises(std::size_t device, const
     const std::uint64_t since_ns = since == same_since_.end() ? 0 : since->second;
     all.push_back({.path = path,
                    .target = *target,
-                   .alone = alone->p99(),
-                   .alone_at_least = same ? alone->least_since(time_of(since_ns)) : std::chrono::nanoseconds{},
+                   .alone = known ? alone->p99() : std::chrono::nanoseconds{},
+                   .alone_at_least = same && known ? alone->least_since(time_of(since_ns)) : std::chrono::nanoseconds{},
                    .by_turns = !top.empty()});
     contexts.push_back(top);
   };
@@ -273,9 +274,13 @@ std::vector<sched::LatencyPromise> Scheduler::promises(std::size_t device, const
 sched::Admission Scheduler::admits_target(const sched::SliceTree& tree, const std::string& path) const {
   sched::Admission on_all;
   bool refused_on_all = true;
+  const bool used = std::ranges::any_of(controls_, [&](const sched::LatencyControl& control) {
+    const sched::Alone* alone = control.alone(path);
+    return alone != nullptr && alone->known();
+  });
   for (std::size_t device = 0; device < controls_.size(); ++device) {
     const auto known = promises(device, tree, path);
-    if (known.empty()) continue;
+    if (known.empty() || (used && known.front().alone.count() == 0)) continue;
     const auto on_one = sched::admit(known.front(), std::span(known).subspan(1));
     refused_on_all &= !on_one.refused.empty();
     const std::string gpu = controls_.size() > 1 ? "GPU " + std::to_string(devices_[device].index) + ": " : "";

@@ -58,7 +58,7 @@ PARAMETERS = {
     "ListClients": (),
     "ListKernels": (),
     "GetStatus": (),
-    "Advise": ("path",),
+    "Advise": ("path", "settings"),
     "Record": (),
     "Events": ("slice", "after"),
     "GetUsage": ("since", "until", "slice", "uid", "gpu"),
