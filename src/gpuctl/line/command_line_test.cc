@@ -265,6 +265,24 @@ TEST_F(CommandLine, EventsAreFollowedUntilTheDaemonEndsThat) {
   EXPECT_EQ(ran.status, kExitRefused);
 }
 
+TEST_F(CommandLine, EventsSayEachTimeThatPressurePassesABound) {
+  daemon_.on("WatchPressure", [](const boost::json::object&) {
+    const auto reply = [](bool passed, int stall_us) {
+      return ipc::Reply{{{"passed", passed}, {"stall_us", stall_us}, {"total_us", 1}}, true, ""};
+    };
+    return std::vector{reply(false, 0), reply(true, 180'000),
+                       ipc::Reply{{{"path", "ls"}}, false, "io.gpuctl.NoSuchSlice"}};
+  });
+  const Ran ran = gpuctl({"events", "ls", "--pressure", "some:150ms/1s"});
+  EXPECT_TRUE(ran.out.ends_with("  pressure   ls            some: work waited 180 ms of 1 s\n")) << ran.out;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1);
+  EXPECT_EQ(ran.status, kExitRefused);
+  EXPECT_EQ(daemon_.asked("WatchPressure"), R"({"slice":"ls","of":"some","stall_us":150000,"window_us":1000000})");
+  expect_error({"events", "--pressure", "some:150ms/1s"}, kExitUsage, "events: --pressure is of one slice; name it");
+  for (const char* text : {"150ms/1s", "any:150ms/1s", "some:2s/1s", "some:1ms/100ms", "some:150ms"})
+    EXPECT_EQ(gpuctl({"events", "ls", "--pressure", text}).status, kExitUsage) << text;
+}
+
 TEST_F(CommandLine, AdviseSaysWhetherAJobMayCome) {
   ipc::Advice advice{.isolation = "shared", .why = "-", .in_force = "shared"};
   advice.room = {{.device = 0, .reserved = 40, .reserve_free = 92, .memory_free = 1 << 30}};

@@ -234,6 +234,7 @@ void Manager::on_closed(Session& session) {
   events_.forget(session);
   asked_ends_.erase(&session);
   told_isolated_.erase(&session);
+  triggers_.erase(&session);
   pages_.forget(session);
   queues_.leave(session);
   servers_.leave(session);

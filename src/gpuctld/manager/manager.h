@@ -33,6 +33,7 @@
 #include "gpuctld/restart/kept.h"
 #include "gpuctld/scheduler/scheduler.h"
 #include "ipc/fields.h"
+#include "sched/pressure_trigger.h"
 
 namespace gpuctl::daemon {
 
@@ -156,6 +157,7 @@ class Manager {
   Answer list_kernels(Session& session, ipc::Fields& fields);
   Answer forget_kernels(Session& session, ipc::Fields& fields);
   Answer advise(Session& session, ipc::Fields& fields);
+  Answer watch_pressure(Session& session, ipc::Fields& fields);
   Answer get_fairness(Session& session, ipc::Fields& fields);
   Answer record(Session& session, ipc::Fields& fields);
   Answer monitor(Session& session, ipc::Fields& fields);
@@ -219,6 +221,7 @@ class Manager {
   Ends ends_;
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   std::map<const Session*, std::string> told_isolated_;         ///< that a program which starts in this slice is
+  std::map<const Session*, sched::PressureTrigger> triggers_;   ///< who waits for pressure
   Ticker ticker_;
   EventLog events_;
   boost::asio::steady_timer telling_;  ///< until those who follow events are told of new ones

@@ -211,6 +211,30 @@ TEST_F(EventsTest, WhoFollowsIsToldAsItHappens) {
   }
 }
 
+TEST_F(EventsTest, PressureIsToldEachTimeThatItPassesABound) {
+  start_with_patience();
+  const json::object wanted{{"slice", "batch"}, {"of", "full"}, {"stall_us", 50'000}, {"window_us", 500'000}};
+  auto connection = connect();
+  auto reply = connection.call({.method = "io.gpuctl.WatchPressure", .parameters = wanted, .more = true});
+  ASSERT_TRUE(reply);
+  EXPECT_TRUE(reply->continues);
+  EXPECT_EQ(reply->parameters.at("passed"), false);
+  create("batch/stopped", {{"max", 0}});
+  FakeProgram program(connect(), "batch/stopped");
+  program.demand(8);
+  reply = connection.receive(10s);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->parameters.at("passed"), true);
+  EXPECT_GE(reply->parameters.at("stall_us").as_int64(), 50'000);
+  for (const auto& [field, value] :
+       {std::pair("of", json::value("most")), {"stall_us", 600'000}, {"window_us", 1000}}) {
+    json::object wrong = wanted;
+    wrong[field] = value;
+    EXPECT_EQ(call("WatchPressure", wrong).error, "io.gpuctl.InvalidValue") << field;
+  }
+  EXPECT_EQ(call("WatchPressure", wanted).parameters.at("passed"), false) << "it is a new one's first look";
+}
+
 /// Its replies are not read until there are more events than are kept.
 TEST_F(EventsTest, WhoDoesNotReadHoldsUpNobodyAndLearnsWhatItMissed) {
   auto connection = connect();

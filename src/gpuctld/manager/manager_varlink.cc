@@ -21,6 +21,8 @@ namespace {
 
 /// The driver gives memory in pieces of this size.
 constexpr std::uint64_t kLeastAllocated = 2 << 20;
+/// As Linux has them for triggers of PSI. So many times in a window the daemon looks.
+constexpr std::int64_t kLeastWindowUs = 500'000, kGreatestWindowUs = 10'000'000, kLooksInWindow = 10;
 constexpr std::int64_t kFastestMonitorMs = 100, kSlowestMonitorMs = kSlowestMonitor.count();
 
 /// In units of a look-up: what makes all grants anew, and what writes the state file too.
@@ -43,9 +45,9 @@ double cost_of(std::string_view method) {
 
 /// Whether nothing comes of the method but its answer.
 bool only_answers(std::string_view method) {
-  constexpr std::string_view kLookUps[] = {"ListSlices", "GetSlice",    "ListClients", "Explain",
-                                           "GetStatus",  "ListKernels", "GetFairness", "Monitor",
-                                           "Record",     "Events",      "Advise",      "GetUsage"};
+  constexpr std::string_view kLookUps[] = {"ListSlices",  "GetSlice",    "ListClients",  "Explain", "GetStatus",
+                                           "ListKernels", "GetFairness", "Monitor",      "Record",  "Events",
+                                           "Advise",      "GetUsage",    "WatchPressure"};
   return std::ranges::find(kLookUps, method) != std::end(kLookUps);
 }
 
@@ -115,6 +117,7 @@ const std::map<std::string_view, Manager::Method>& Manager::methods() {
       {"Record", &Manager::record},
       {"Monitor", &Manager::monitor},
       {"Events", &Manager::events},
+      {"WatchPressure", &Manager::watch_pressure},
       {"MakePage", &Manager::make_page},
       {"Attach", &Manager::attach},
       {"HoldMemory", &Manager::hold_memory},
@@ -460,6 +463,32 @@ std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const 
     if (!same || is_news) all.push_back(std::move(on));
   }
   return all;
+}
+
+/// Only what passed is told, and what is so when it begins.
+Answer Manager::watch_pressure(Session& session, ipc::Fields& fields) {
+  const std::string path = fields.text("slice"), of = fields.text("of");
+  const std::int64_t window = fields.integer("window_us", kLeastWindowUs, kGreatestWindowUs);
+  const std::int64_t stall = fields.integer("stall_us", 1, window);
+  fields.refuse_unknown();
+  if (!fields.ok()) return invalid(fields);
+  if (of != "some" && of != "full") return invalid("of", "must be some or full");
+  const auto& slices = scheduler_.tree().slices();
+  const auto slice = slices.find(path);
+  if (slice == slices.end()) return refuse_own("NoSuchSlice", {{"path", ipc::to_utf8(path)}});
+  using std::chrono::microseconds;
+  if (!session.streaming())
+    triggers_.insert_or_assign(&session, sched::PressureTrigger(microseconds(stall), microseconds(window)));
+  const auto now = instant(now_ns());
+  const auto seen = scheduler_.pressure()[static_cast<std::size_t>(std::distance(slices.begin(), slice))].at(now);
+  const auto total = (of == "full" ? seen.full : seen.some).total;
+  sched::PressureTrigger& trigger = triggers_.at(&session);
+  const bool passed = trigger.passed(total, now);
+  const auto us = [](std::chrono::nanoseconds time) { return std::chrono::duration_cast<microseconds>(time).count(); };
+  Answer answer = success({{"passed", passed}, {"stall_us", us(trigger.stalled())}, {"total_us", us(total)}});
+  answer.again = std::chrono::milliseconds(std::max(kFastestMonitorMs, window / 1000 / kLooksInWindow));
+  answer.silent = !passed;
+  return answer;
 }
 
 ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,

@@ -197,8 +197,9 @@ void Session::answer(const ipc::Call& call, Answer answer) {
   if (call.oneway) return;
   if (call.more && answer.again && answer.reply.error.empty()) {
     answer.reply.continues = true;
-    if (!streaming_) streaming_ = call;
     interval_ = *answer.again;
+    if (answer.silent && streaming_) return stream_again();
+    if (!streaming_) streaming_ = call;
   } else {
     streaming_.reset();
   }

@@ -31,7 +31,8 @@ struct Answer {
   std::vector<ipc::UniqueFd> fds;  ///< sent with the reply, then closed here; at most kMaxFdsPerReply
   /// Set: the call wanted `more`. The same call is served again after this time, and the replies continue.
   std::optional<std::chrono::milliseconds> again;
-  bool later = false;  ///< nothing is sent yet: Session::finish() gives the answer
+  bool silent = false;  ///< of a call that streams already: nothing is sent, and it is served again
+  bool later = false;   ///< nothing is sent yet: Session::finish() gives the answer
   /// Set: the call that comes next within this time belongs to this one. It is charged as any, and waits for no budget.
   std::chrono::milliseconds next_within{0};
   double cost = 1;  ///< for the budget of the user: of a look-up, 1

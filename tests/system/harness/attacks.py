@@ -61,6 +61,7 @@ PARAMETERS = {
     "Advise": ("path", "settings"),
     "Record": (),
     "Events": ("slice", "after"),
+    "WatchPressure": ("slice", "of", "stall_us", "window_us"),
     "GetUsage": ("since", "until", "slice", "uid", "gpu"),
 }
 
