@@ -124,6 +124,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
   if (const bool time_sliced = look_at_mps(); time_sliced != scheduler_.time_sliced())
     scheduler_.set_time_sliced(time_sliced, now_ns());
   mps_there_ = mps_.serves();
+  slices_with_mps_ = slices_with_mps();
 }
 
 /// With a storm of evictions all kernels must be preemptible from the start, not only from its first wave on.

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,8 @@ class Manager {
   void tell_refused(Session& session, const ipc::Call& call, const ipc::Reply& reply);
   void tell_memory(Attached::Member& member, std::size_t slot, std::int64_t bytes,
                    const Scheduler::MemoryAnswer& answer);
+  std::set<std::string> slices_with_mps();
+  void tell_mps_of_slices();
   void look_around(std::uint64_t now_ns);
   /// True: one of them is to be ended, and has time until then.
   bool tell_unmanaged(const std::vector<GpuUser>& users);
@@ -234,7 +237,8 @@ class Manager {
   std::map<std::string, double, std::less<>> joules_;  ///< by slice, with those below it, since the daemon started
   bool knows_energy_ = false;                          ///< some GPU counts its energy
   std::uint64_t looked_around_ns_ = 0;
-  bool mps_there_ = false;  ///< as last seen
+  bool mps_there_ = false;                 ///< as last seen
+  std::set<std::string> slices_with_mps_;  ///< the same
   struct MemoryCounts {
     std::int64_t waits = 0, refusals = 0;
   };

@@ -218,6 +218,34 @@ void Manager::look_around(std::uint64_t now_ns) {
     happened({.kind = there ? "mps-came" : "mps-went", .slice = {}, .command = {}, .text = {}},
              there ? "MPS has come: programs that start now run side by side" : "MPS is gone");
   mps_there_ = there;
+  tell_mps_of_slices();
+}
+
+/// Isolated slices whose own MPS runs. One that is gone is looked at as long as its MPS is there.
+std::set<std::string> Manager::slices_with_mps() {
+  std::set<std::string> found;
+  const sched::Slices& slices = scheduler_.tree().slices();
+  const auto look = [&](const std::string& path) {
+    if (mps_.runs(MpsPlaces::name_of(path))) found.insert(path);
+  };
+  for (const auto& [path, slice] : slices)
+    if (slice.isolated && sched::topmost_isolated(slices, path) == path) look(path);
+  std::ranges::for_each(slices_with_mps_, look);
+  return found;
+}
+
+void Manager::tell_mps_of_slices() {
+  std::set<std::string> now = slices_with_mps();
+  const auto tell = [&](const char* kind, const std::string& path, const std::string& what) {
+    const sched::Slice* slice = scheduler_.tree().find(path);
+    happened({.kind = kind, .slice = path, .command = {}, .text = "its own, as it is isolated"},
+             "the MPS of slice " + path + what, slice == nullptr ? options_.root_uid : slice->owner_uid);
+  };
+  for (const std::string& path : now)
+    if (!slices_with_mps_.contains(path)) tell("mps-came", path, " has come");
+  for (const std::string& path : slices_with_mps_)
+    if (!now.contains(path)) tell("mps-went", path, " is gone");
+  slices_with_mps_ = std::move(now);
 }
 
 bool Manager::tell_unmanaged(const std::vector<GpuUser>& users) {

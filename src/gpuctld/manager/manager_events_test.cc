@@ -4,6 +4,7 @@
 #include <future>
 #include <set>
 
+#include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/event_kinds.h"
 #include "gpuctld/testing/fake_mps_control.h"
 #include "gpuctld/testing/manager_fixture.h"
@@ -300,6 +301,28 @@ TEST_F(EventsTest, MpsThatComesAndGoesIsSeenWhileProgramsAreThere) {
   EXPECT_EQ(all()[2].kind, "mps-went");
   EXPECT_EQ(logged("MPS is gone"), 1);
   stop();  // it asks for MPS as long as it runs
+}
+
+TEST_F(EventsTest, SoIsTheOneOfAnIsolatedSlice) {
+  stop();
+  FakeMpsControl mps;
+  mps.serve();
+  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+  const std::string pid = mps.read("nvidia-cuda-mps-control.pid"), place = "places/" + MpsPlaces::name_of("ls");
+  std::filesystem::create_directories(mps.directory() + "/" + place);
+  mps.write(place + "/nvidia-cuda-mps-control.pid", pid);
+  start({.mps_directory = mps.directory() + "/places"}, {}, false);
+  const auto there = program("/", "server");
+  create("ls", {{"isolation", "isolated"}});
+  const auto latest = [&](const char* kind) {
+    const ipc::Event event = all().back();
+    return event.kind == kind && event.slice == "ls" && event.text == "its own, as it is isolated";
+  };
+  EXPECT_TRUE(eventually([&] { return latest("mps-came"); }));
+  ::kill(std::stoi(pid), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return latest("mps-went"); }));
+  EXPECT_EQ(logged("the MPS of slice ls is gone"), 1);
+  stop();
 }
 
 TEST_F(EventsTest, WhatTheJournalTakesIsNotInTheLogToo) {
