@@ -10,9 +10,24 @@
 
 namespace gpuctl::cli {
 
-std::vector<std::string> scope_command(const ScopePlan& plan) {
+namespace {
+
+std::vector<std::string> tool_words(const ScopePlan& plan) {
   std::vector<std::string> words{"systemd-run", "--scope", "--quiet", "--collect", "--no-ask-password"};
   if (plan.of_user) words.emplace_back("--user");
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> scope_trial(const ScopePlan& plan) {
+  std::vector<std::string> words = tool_words(plan);
+  words.insert(words.end(), {"--unit=" + scope_name(), "--", plan.self, "--version"});
+  return words;
+}
+
+std::vector<std::string> scope_command(const ScopePlan& plan) {
+  std::vector<std::string> words = tool_words(plan);
   if (plan.may_expand) words.emplace_back("--expand-environment=no");
   words.insert(words.end(), {"--unit=" + plan.unit, "--", plan.self, "--socket", plan.socket, "run"});
   if (plan.slice) words.insert(words.end(), {"--slice", *plan.slice});

@@ -23,6 +23,10 @@ struct ScopePlan {
 /// The command line, which begins with the name of the tool.
 std::vector<std::string> scope_command(const ScopePlan& plan);
 
+/// One that makes such a scope, and ends at once: whether there can be one. Who becomes the tool is not there any more
+/// to say that it failed.
+std::vector<std::string> scope_trial(const ScopePlan& plan);
+
 /// A name that no other scope has: that of a program that has ended may be there as long as its children.
 std::string scope_name();
 

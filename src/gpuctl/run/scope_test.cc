@@ -42,6 +42,15 @@ TEST(Scope, TheToolBecomesThisProgramAgainWithoutTheOption) {
                                         ""}));
 }
 
+TEST(Scope, ATrialAsksForTheSameAndRunsNothing) {
+  Words words = scope_trial({.unit = "u", .self = "/usr/bin/gpuctl", .socket = "s", .command = {"train"}});
+  ASSERT_EQ(words.size(), 10u);
+  EXPECT_TRUE(words[6].starts_with("--unit=gpuctl-run-"));
+  words[6] = "-";
+  EXPECT_EQ(words, (Words{"systemd-run", "--scope", "--quiet", "--collect", "--no-ask-password", "--user", "-", "--",
+                          "/usr/bin/gpuctl", "--version"}));
+}
+
 TEST(Scope, NoTwoHaveOneName) {
   EXPECT_EQ(scope_name().substr(0, 11), "gpuctl-run-");
   EXPECT_NE(scope_name(), scope_name()) << "of one process, which may become another gpuctl run";

@@ -149,6 +149,12 @@ void become(std::vector<std::string>& words) {
   ::execvp(arguments[0], arguments.data());
 }
 
+/// The first line; that of systemd-run says what is wrong.
+std::string said_by(const ChildSaid& child) {
+  const std::string line = child.text.substr(0, child.text.find('\n'));
+  return line.empty() ? "systemd-run ended with status " + std::to_string(child.status) : line;
+}
+
 /// Becomes the same in a scope of systemd; returns why not.
 Failure enter_scope(const Context& context, std::optional<std::string> slice, bool quiet) {
   ScopePlan plan{.unit = scope_name(),
@@ -160,6 +166,8 @@ Failure enter_scope(const Context& context, std::optional<std::string> slice, bo
                  .command = context.command};
   if (std::string obstacle = scope_obstacle(plan.of_user, variable("XDG_RUNTIME_DIR")); !obstacle.empty())
     return {kExitRunFailed, "run: there is no scope: " + printable(obstacle)};
+  if (const auto trial = ask_child(scope_trial(plan)); trial && trial->status != 0)
+    return {kExitRunFailed, "run: there is no scope: " + printable(said_by(*trial))};
   std::vector<std::string> words = scope_command(plan);
   if (has_variable(words)) {
     const auto said = ask_child({words[0], "--version"});

@@ -315,5 +315,16 @@ TEST_F(CmdRunScope, WithoutSystemdOrItsToolThereIsOneLine) {
   EXPECT_FALSE(fs::exists(directory_ / "asked"));
 }
 
+TEST_F(CmdRunScope, AToolThatFailsIsOneLineAndTheStatusOfOtherFailures) {
+  const fs::path path = directory_ / "bin/systemd-run";
+  std::ofstream(path) << "#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2\necho more\nexit 1\n";
+  const Ran ran = scoped({"--slice", "ls", "touch", (directory_ / "ran").string()});
+  SKIP_IF_NOT_ALLOWED(ran);
+  EXPECT_EQ(ran.exit_status(), 125);
+  EXPECT_EQ(ran.err, "gpuctl: run: there is no scope: Failed to connect to bus: No medium found\n");
+  EXPECT_EQ(ran.out, "");
+  EXPECT_FALSE(fs::exists(directory_ / "ran"));
+}
+
 }  // namespace
 }  // namespace gpuctl::cli
