@@ -107,6 +107,14 @@ def pressure_of(one: Slice) -> str:
     )
 
 
+EVENTS = ("memory_waits", "memory_refusals", "throttled", "faults", "ended")
+
+
+def events_of(one: Slice) -> str:
+    """As a cgroup's memory.events: how often each happened."""
+    return "".join(f"{name} {getattr(one, name)}\n" for name in EVENTS)
+
+
 def processes_of(daemon: Daemon, path: str) -> str:
     return "".join(f"{client.pid}\n" for client in daemon.clients(path))
 
@@ -114,6 +122,7 @@ def processes_of(daemon: Daemon, path: str) -> str:
 READ_ONLY: dict[str, Callable[[Daemon, str], str]] = {
     "stat": lambda daemon, path: stat_of(daemon.slice(path)),
     "pressure": lambda daemon, path: pressure_of(daemon.slice(path)),
+    "events": lambda daemon, path: events_of(daemon.slice(path)),
 }
 
 
