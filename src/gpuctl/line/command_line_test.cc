@@ -91,6 +91,9 @@ TEST_F(CommandLine, SetSendsAssignments) {
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"max":40,"priority":-1}})");
   EXPECT_EQ(gpuctl({"set", "/", "policy=share"}).status, 0);
   EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"/","settings":{"policy":"share"}})");
+  EXPECT_EQ(gpuctl({"set", "batch", "/ls", "a/b", "max=40", "weight=7"}).status, 0);
+  EXPECT_EQ(daemon_.asked("SetSlice"), R"({"path":"batch","settings":{"max":40,"weight":7},"also":["ls","a/b"]})");
+  expect_error({"set", "batch", "max=40", "ls"}, kExitUsage, "'ls' is not KEY=VALUE; write for example max=40");
 }
 
 TEST_F(CommandLine, ListPrintsTheTree) {

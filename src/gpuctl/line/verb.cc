@@ -13,6 +13,7 @@ constexpr std::array kVerbs{
     Verb{"apply", "Make all slices as a file says", "gpuctl apply slices.toml --dry-run", declare_apply},
     Verb{"save", "Keep slices for the next boot", "gpuctl save batch", declare_save},
     Verb{"list", "List the slices as a tree", "gpuctl list", declare_list},
+    Verb{"mount", "Show the slices as directories, their settings as files", "gpuctl mount /run/gpu", declare_mount},
     Verb{"show", "Show one slice and the programs in it", "gpuctl show batch", declare_show},
     Verb{"run", "Run a program in a slice", "gpuctl run --slice batch python3 train.py --epochs 3", declare_run},
     Verb{"kill", "End a program, or all programs of a slice, without harm to others", "gpuctl kill batch --signal INT",

@@ -48,6 +48,7 @@ Action declare_freeze(Arguments& arguments);
 Action declare_thaw(Arguments& arguments);
 Action declare_move(Arguments& arguments);
 Action declare_run(Arguments& arguments);
+Action declare_mount(Arguments& arguments);
 Action declare_top(Arguments& arguments);
 Action declare_kill(Arguments& arguments);
 Action declare_events(Arguments& arguments);

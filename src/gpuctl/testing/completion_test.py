@@ -23,6 +23,7 @@ TYPED = {
     "gpuctl us": {"usage"},
     "gpuctl create-slice x --pers": {"--persist"},
     "gpuctl run --sc": {"--scope"},
+    "gpuctl mo": {"mount", "move", "monitor"},
     "gpuctl k8s ": {"resourceslice"},
 }
 HELP = subprocess.run([GPUCTL, "--help"], capture_output=True, text=True, check=True).stdout

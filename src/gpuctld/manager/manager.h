@@ -191,6 +191,7 @@ class Manager {
   std::optional<std::string> about_server_turns();
   std::vector<std::string> about_mps();
   Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
+  std::vector<std::string> notes_about(const std::string& path) const;
   Answer checked(const sched::SliceTree& tree, const std::string& path,
                  const std::vector<std::string>& more = {}) const;
   std::optional<sched::SliceError> refuse_targets(const sched::SliceTree& tree, std::vector<std::string>& doubts) const;

@@ -81,6 +81,24 @@ SliceWanted read_slice(ipc::Fields& fields) {
   return wanted;
 }
 
+/// Gives all these slices the settings, or none.
+sched::SliceResult<void> change_all(const std::vector<std::string>& paths, const ipc::SliceSettings& settings,
+                                    const sched::Caller& caller, sched::SliceTree& tree) {
+  if (paths.size() == 1) return tree.change(paths.front(), settings, caller);
+  using Code = sched::SliceError::Code;
+  std::vector<sched::SliceTree::Edit> edits;
+  for (const std::string& path : paths) {
+    if (tree.find(path) == nullptr)
+      return sched::SliceError{.code = Code::no_such_slice, .path = path, .field = {}, .reason = {}};
+    if (std::ranges::find(edits, path, &sched::SliceTree::Edit::path) != edits.end())
+      return sched::SliceError{
+          .code = Code::invalid_value, .path = path, .field = "also", .reason = "names slice '" + path + "' twice"};
+    edits.push_back({path, &settings});
+  }
+  std::size_t at = 0;
+  return tree.apply(edits, caller, tree.capacity(), at);
+}
+
 /// What is odd in an amount for one GPU.
 void note_of_gpu(const PerGpu::One& one, bool bytes, std::span<const Gpu> gpus, std::vector<std::string>& lines) {
   const auto is_named = [&](const Gpu& gpu) { return one.names(gpu.index, gpu.uuid); };
@@ -185,23 +203,33 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
 }
 
 Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
+  std::vector<std::string> paths;
+  if (fields.has("also")) paths = fields.texts("also");
   const auto [path, settings, check] = read_slice(fields);
   if (!fields.ok()) return invalid(fields);
+  paths.insert(paths.begin(), path);
   sched::SliceTree tree = scheduler_.tree();
-  if (auto changed = tree.change(path, settings, caller(session)); !changed) return refuse(changed.error());
+  if (auto changed = change_all(paths, settings, caller(session), tree); !changed) return refuse(changed.error());
   std::vector<std::string> doubts;
   if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
   if (check) return checked(tree, path, doubts);
   std::vector<std::string> left_out = kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients());
   left_out.insert(left_out.end(), doubts.begin(), doubts.end());
   change_tree(std::move(tree), session.peer().uid);
-  if (settings.latency) scheduler_.seek_target_anew(path, now_ns());
-  Answer answer = this->changed(slice_now(path), path, left_out);
-  if (const auto line = scheduler_.isolation_now(path); line && (settings.latency || settings.isolation)) {
-    boost::json::value& notes = answer.reply.parameters["notes"];
-    if (!notes.is_array()) notes = boost::json::array();
-    notes.get_array().emplace_back("isolation is auto, now " + *line);
+  for (const std::string& one : paths) {
+    if (settings.latency) scheduler_.seek_target_anew(one, now_ns());
+    if (one == path) continue;
+    const std::vector<std::string> more = notes_about(one);
+    left_out.insert(left_out.end(), more.begin(), more.end());
   }
+  Answer answer = this->changed(slice_now(path), path, left_out);
+  if (!settings.latency && !settings.isolation) return answer;
+  for (const std::string& one : paths)
+    if (const auto line = scheduler_.isolation_now(one)) {
+      boost::json::value& notes = answer.reply.parameters["notes"];
+      if (!notes.is_array()) notes = boost::json::array();
+      notes.get_array().emplace_back("isolation is auto, now " + *line);
+    }
   return answer;
 }
 
@@ -222,15 +250,24 @@ std::optional<sched::SliceError> Manager::refuse_targets(const sched::SliceTree&
   return std::nullopt;
 }
 
+/// What may not be expected of the slice as it is set now.
+std::vector<std::string> Manager::notes_about(const std::string& path) const {
+  std::vector<std::string> notes = scheduler_.unfit_reserves(path);
+  const auto add = [&](const std::vector<std::string>& lines) {
+    notes.insert(notes.end(), lines.begin(), lines.end());
+  };
+  add(scheduler_.isolation_lags(path));
+  const sched::Slice* slice = scheduler_.tree().find(path);
+  if (const auto line = why_not_isolated(); line && slice != nullptr && slice->isolated) notes.push_back(*line);
+  add(odd_settings(scheduler_.tree(), path));
+  return notes;
+}
+
 /// The reply to a change of a slice. It is made; what the caller may not expect about it is said beside.
 Answer Manager::changed(boost::json::object reply, const std::string& path,
                         const std::vector<std::string>& more) const {
   boost::json::array notes(more.begin(), more.end());
-  for (const std::string& line : scheduler_.unfit_reserves(path)) notes.emplace_back(line);
-  for (const std::string& line : scheduler_.isolation_lags(path)) notes.emplace_back(line);
-  const sched::Slice* slice = scheduler_.tree().find(path);
-  if (const auto line = why_not_isolated(); line && slice != nullptr && slice->isolated) notes.emplace_back(*line);
-  for (const std::string& line : odd_settings(scheduler_.tree(), path)) notes.emplace_back(line);
+  for (const std::string& line : notes_about(path)) notes.emplace_back(line);
   if (const std::string* problem = kept_.problem()) notes.emplace_back(ipc::to_utf8(*problem));
   if (!notes.empty()) reply["notes"] = std::move(notes);
   return success(std::move(reply));

@@ -42,6 +42,22 @@ TEST_F(ManagerTest, WrongCallsAreNamedErrorsAndChangeNothing) {
   EXPECT_EQ(call("ListSlices").parameters.at("slices").as_array().size(), 2u);
 }
 
+TEST_F(ManagerTest, SeveralSlicesAreSetTogetherOrNoneIs) {
+  for (const char* path : {"a", "b", "b/below"}) create(path, json::object());
+  const auto set = [this](json::array also, json::object settings) {
+    return call("SetSlice", {{"path", "a"}, {"also", std::move(also)}, {"settings", std::move(settings)}});
+  };
+  EXPECT_EQ(set({"b", "b/below"}, {{"max", 500}, {"weight", 7}}).parameters.at("notes").as_array().size(), 3u);
+  for (const char* path : {"a", "b", "b/below"}) EXPECT_EQ(slice(path).at("weight"), 7) << path;
+  EXPECT_EQ(set({"b"}, {{"reserve", 100}, {"weight", 8}}).error, "io.gpuctl.ReserveDoesNotFit");
+  EXPECT_EQ(set({"no"}, {{"weight", 8}}).error, "io.gpuctl.NoSuchSlice");
+  EXPECT_EQ(set({"b", "a"}, {{"weight", 8}}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(slice("a").at("weight"), 7);
+  EXPECT_EQ(slice("a").at("reserve"), 0);
+  EXPECT_EQ(set({"b"}, {{"reserve", 50}}).error, "");
+  EXPECT_EQ(slice("b").at("reserve"), 50);
+}
+
 TEST_F(ManagerTest, TheConfigurationIsNamedAsGpuctlNamesIt) {
   stop();
   start({.config_file = "nowhere/.././gpuctl.toml"});

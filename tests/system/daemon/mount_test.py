@@ -15,7 +15,7 @@ from gpuctl import amounts
 from tests.system.daemon import python_test
 from tests.system.harness import instance
 
-OTHERS = ("procs", "stat", "pressure")
+OTHERS = ("procs", "stat", "pressure", "events")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -71,6 +71,22 @@ print(stat_of(Slice("a", clients=7, energy_joules=1.5, on_gpus=[on])))
         )
 
 
+class WhereItIsNotInstalled(instance.SystemTest):
+    def test_the_verb_says_where_it_is(self):
+        self.env["PATH"] = str(self.scratch)
+        ran = self.gpuctl("mount", self.scratch, check=False)
+        said = "gpuctl-mount is not installed; it is in the Python package gpuctl (Debian: python3-gpuctl)"
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (1, "", f"gpuctl: mount: {said}\n"))
+
+    def test_else_gpuctl_becomes_it(self):
+        tool = self.scratch / "gpuctl-mount"
+        tool.write_text('#!/bin/sh\necho "$@"\nexit 7\n')
+        tool.chmod(0o755)
+        self.env["PATH"] = f"{self.scratch}:/usr/bin:/bin"
+        ran = self.gpuctl("--socket", "s", "mount", "/run/gpu", check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (7, "--socket s -- /run/gpu\n"))
+
+
 @unittest.skipIf(PYTHON is None, "no Python with pyfuse3 (Debian: python3-pyfuse3)")
 @unittest.skipIf(not os.access("/dev/fuse", os.R_OK | os.W_OK), "/dev/fuse cannot be opened")
 class Mount(instance.SystemTest):
@@ -122,6 +138,8 @@ class Mount(instance.SystemTest):
         (batch / "gpu.devices").write_text("0\n")
         self.assertEqual((batch / "gpu.devices").read_text(), "0\n")
         self.assertIn("clients 0\n", (batch / "gpu.stat").read_text())
+        counts = "memory_waits 0\nmemory_refusals 0\nthrottled 0\nfaults 0\nended 0\n"
+        self.assertEqual((batch / "gpu.events").read_text(), counts)
 
     def test_slices_are_made_and_deleted(self):
         (self.top / "batch/below").mkdir()

@@ -38,7 +38,7 @@ JUNK = (
 )  # fmt: skip
 PARAMETERS = {
     "CreateSlice": ("path", "settings", "check"),
-    "SetSlice": ("path", "settings", "check"),
+    "SetSlice": ("path", "settings", "check", "also"),
     "DeleteSlice": ("path", "recursive", "check"),
     "ApplySlices": ("slices", "dry_run"),
     "NoteSaved": (),
