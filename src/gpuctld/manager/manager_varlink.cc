@@ -38,7 +38,7 @@ double cost_of(std::string_view method) {
       method == "NoteSaved")
     return kCostOfTree;
   if (method == "Attach" || method == "MakePage" || method == "ServeMps" || method == "GetMpsPercentage" ||
-      method == "SetHint" || method == "ReportFault" || method == "Kill" || method == "Move")
+      method == "SetHint" || method == "ReportFault" || method == "Kill" || method == "Move" || method == "Advise")
     return kCostOfDecision;
   return method == "HoldMemory" ? kCostOfMemory : 1;
 }
