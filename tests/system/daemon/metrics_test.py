@@ -57,35 +57,121 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(expressions), 5)
         self.assertLessEqual(used(" ".join(expressions)), set(documented()))
 
-    @unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
-    def test_the_limit_of_each_gpu_counts(self):
-        series = [
-            {
-                "series": f'gpuctl_slice_{name}{{instance="a",slice="s",gpu="{gpu}",UUID="GPU-{gpu}"}}',
-                "values": f"{n}x20",
-            }
-            for name, of_gpus in (("memory_bytes", (24, 24)), ("memory_max_bytes", (80, 25)))
-            for gpu, n in enumerate(of_gpus)
+
+def series(name, values, **labels):
+    """Of Prometheus, which scrapes each minute: "0+1x5" is 0, 1 ... 5, "_" a scrape without it."""
+    labels = {"instance": "a", "job": "gpuctl"} | labels
+    return {"series": name + "{" + ",".join(f'{key}="{of}"' for key, of in labels.items()) + "}", "values": values}
+
+
+def fires(alert, severity, summary, **labels):
+    annotations = {"summary": summary, "runbook_url": f"docs/metrics.md#{alert.lower()}"}
+    return {"exp_labels": {"severity": severity} | labels, "exp_annotations": annotations}
+
+
+@unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
+class Alerts(unittest.TestCase):
+    """Each fires when what it says has lasted for its time, not before, and not beside it."""
+
+    def check(self, alert, at, *given):
+        """given: series, then which alerts fire in which of the minutes `at`; in the others none does."""
+        *given, expected = given
+        tests = [
+            {"eval_time": f"{minute}m", "alertname": alert, "exp_alerts": expected.get(minute, [])} for minute in at
         ]
-        fires = {
-            "exp_labels": {"severity": "warning", "instance": "a", "slice": "s", "gpu": "1", "UUID": "GPU-1"},
-            "exp_annotations": {
-                "summary": "Slice s holds 96% of the memory that it may have on GPU 1",
-                "runbook_url": "docs/metrics.md#gpuctlmemorynearlimit",
-            },
+        whole = {
+            "rule_files": [str(RULES)],
+            "tests": [{"interval": "1m", "input_series": given, "alert_rule_test": tests}],
         }
-        expected = {"eval_time": "15m", "alertname": "GpuctlMemoryNearLimit", "exp_alerts": [fires]}
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # JSON is YAML
-            json.dump(
-                {
-                    "rule_files": [str(RULES)],
-                    "tests": [{"interval": "1m", "input_series": series, "alert_rule_test": [expected]}],
-                },
-                file,
-            )
+            json.dump(whole, file)
             file.flush()
             done = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def down(self, instance):
+        return fires(
+            "GpuctlDown", "critical", f"gpuctld does not answer on {instance}", instance=instance, job="gpuctl"
+        )
+
+    def test_a_daemon_is_down(self):
+        given = [series("up", "1x9"), series("gpuctl_up", "1 0x8"), series("gpuctl_up", "1x9", instance="b")]
+        self.check("GpuctlDown", (1, 2), *given, {2: [self.down("a")]})
+
+    def test_one_exporter_of_two_is_dead(self):
+        given = [series("up", "1 0x9"), series("gpuctl_up", "1 stale")]
+        given += [series("up", "1x9", instance="b"), series("gpuctl_up", "1x9", instance="b")]
+        self.check("GpuctlDown", (1, 2), *given, {2: [self.down("a")]})
+
+    def test_all_exporters_are_dead(self):
+        given = [series("up", "0x9", instance=one) for one in "ab"]
+        self.check("GpuctlDown", (0, 1), *given, {1: [self.down("a"), self.down("b")]})
+
+    def test_none_is_scraped(self):
+        none = fires("GpuctlDown", "critical", "gpuctld does not answer on any machine, as none is scraped")
+        self.check("GpuctlDown", (0, 1), {1: [none]})
+        named = [series("up", "1x9", job="gpus"), series("gpuctl_up", "1x9", job="gpus")]
+        self.check("GpuctlDown", (5,), *named, {})
+
+    def test_limits_by_turns(self):
+        gpu = {"gpu": "0", "UUID": "GPU-0", "model": "H100", "kind": "cuda", "mode": "time-sliced"}
+        info = series("gpuctl_gpu_info", "1x20", **gpu)
+        expected = fires(
+            "GpuctlLimitsByTurns",
+            "warning",
+            "GPU 0 has reserves, and they keep no SMs because MPS does not run",
+            instance="a",
+            job="gpuctl",
+            **gpu,
+        )
+        reserve = [series("gpuctl_slice_reserve_sms", f"{sms}x20", slice=name) for name, sms in (("/", 0), ("ls", 8))]
+        self.check("GpuctlLimitsByTurns", (9, 10), info, *reserve, {10: [expected]})
+        of_another = series("gpuctl_slice_reserve_sms", "8x20", slice="ls", instance="b")
+        self.check("GpuctlLimitsByTurns", (15,), info, of_another, {})
+
+    def test_notes(self):
+        expected = fires("GpuctlNote", "info", "gpuctl status on a has 2 notes", instance="a", job="gpuctl")
+        self.check("GpuctlNote", (9, 10), series("gpuctl_notes", "2x20"), {10: [expected]})
+
+    def test_faults(self):
+        """At once, and until they are ten minutes ago."""
+        expected = fires(
+            "GpuctlFaults",
+            "warning",
+            "A program in slice s lost its GPU context",
+            instance="a",
+            job="gpuctl",
+            slice="s",
+        )
+        given = series("gpuctl_slice_faults_total", "0x4 1x20", slice="s")
+        self.check("GpuctlFaults", (4, 5, 14, 15), given, {5: [expected], 14: [expected]})
+
+    def test_starved(self):
+        expected = fires(
+            "GpuctlStarved", "warning", "Slice s has work and no SMs", instance="a", job="gpuctl", slice="s"
+        )
+        demand = series("gpuctl_slice_demand_sms", "8x9", slice="s")
+        for granted, at in (("0x9", 2), ("0 0 2 0x9", 5)):
+            given = [demand, series("gpuctl_slice_granted_sms", granted, slice="s")]
+            self.check("GpuctlStarved", (at - 1, at), *given, {at: [expected]})
+
+    def test_the_limit_of_each_gpu_counts(self):
+        given = [
+            series(f"gpuctl_slice_{name}", f"{n}x20", slice="s", gpu=str(gpu), UUID=f"GPU-{gpu}")
+            for name, of_gpus in (("memory_bytes", (24, 24)), ("memory_max_bytes", (80, 25)))
+            for gpu, n in enumerate(of_gpus)
+        ]
+        expected = fires(
+            "GpuctlMemoryNearLimit",
+            "warning",
+            "Slice s holds 96% of the memory that it may have on GPU 1",
+            instance="a",
+            job="gpuctl",
+            slice="s",
+            gpu="1",
+            UUID="GPU-1",
+        )
+        self.check("GpuctlMemoryNearLimit", (9, 10), *given, {10: [expected]})
 
 
 @unittest.skipIf(PYTHON is None, "no Python with prometheus_client (Debian: python3-prometheus-client)")
@@ -294,10 +380,11 @@ class Exporter(instance.SystemTest):
 
     @unittest.skipIf(shutil.which("prometheus") is None, "no prometheus (Debian: prometheus)")
     def test_a_prometheus_scrapes_it_and_its_alerts_fire(self):
-        config = self.scratch / "prometheus.yml"
+        rules, config = self.scratch / "rules.yml", self.scratch / "prometheus.yml"
+        rules.write_text(RULES.read_text().replace("for: 1m", "for: 3s"))
         config.write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
-            f"rule_files: ['{RULES}']\n"
+            f"rule_files: ['{rules}']\n"
             "scrape_configs:\n  - job_name: gpuctl\n    static_configs: "
             f"[{{targets: ['{urllib.parse.urlsplit(self.url).netloc}']}}]\n"
         )
@@ -329,13 +416,19 @@ class Exporter(instance.SystemTest):
 
         instance.wait_until(lambda: value('gpuctl_slice_reserve_sms{slice="ls"}') == "2", "the first scrape")
         self.assertEqual(value("up{job='gpuctl'}"), "1")
+
+        def fires():
+            alerts = (ask("alerts") or {"alerts": []})["alerts"]
+            down = [one for one in alerts if one["labels"]["alertname"] == "GpuctlDown" and one["state"] == "firing"]
+            return [one["labels"].get("instance") for one in down]
+
         self.daemon.kill()
-        instance.wait_until(
-            lambda: any(
-                one["labels"]["alertname"] == "GpuctlDown" for one in (ask("alerts") or {"alerts": []})["alerts"]
-            ),
-            "the alert to be pending",
-        )
+        target = urllib.parse.urlsplit(self.url).netloc
+        instance.wait_until(lambda: fires() == [target], "the alert of a daemon that is gone to fire")
+        self.start_daemon()
+        instance.wait_until(lambda: fires() == [], "the alert to end")
+        self.exporter.kill()
+        instance.wait_until(lambda: fires() == [target], "the alert of an exporter that is gone to fire")
 
 
 if __name__ == "__main__":
