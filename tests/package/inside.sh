@@ -73,6 +73,11 @@ first() {
   python3 -c 'import gpuctl; print(gpuctl.connect().slice("batch"))' | grep "max=5"
   systemctl start gpuctl-exporter.service
   until_true "no metrics of the slice" serves '^gpuctl_slice_max_sms{.*slice="batch".* 5'
+  echo 'GPUCTL_EXPORTER_OPTIONS="--listen 127.0.0.2:9836"' >/etc/default/gpuctl-exporter
+  systemctl restart gpuctl-exporter.service
+  until_true "it does not listen where its options say" fetch http://127.0.0.2:9836/metrics
+  rm /etc/default/gpuctl-exporter
+  systemctl restart gpuctl-exporter.service
   interface
 
   say "a service whose unit names its slice"

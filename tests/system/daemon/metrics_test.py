@@ -20,6 +20,8 @@ from tests.system.harness import instance
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/metrics.md"
 RULES = ROOT / "share/prometheus/gpuctl.rules.yml"
+UNIT = ROOT / "packaging/debian/gpuctl-exporter.service"
+MANUAL = ROOT / "man/gpuctl-exporter.1"
 DASHBOARD = ROOT / "share/grafana/gpuctl.json"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -50,6 +52,14 @@ class Pages(unittest.TestCase):
         alerts = re.findall(r"alert: (\w+)", text)
         self.assertEqual(re.findall(r"runbook_url: docs/metrics.md#(\w+)", text), [name.lower() for name in alerts])
         self.assertEqual(re.findall(r"^### (\w+)", PAGE.read_text(), re.MULTILINE), alerts)
+
+    def test_the_service_takes_its_options_from_where_the_pages_say(self):
+        text = UNIT.read_text()
+        (file,) = re.findall(r"^EnvironmentFile=-(\S+)$", text, re.MULTILINE)
+        (options,) = re.findall(r"^ExecStart=/usr/bin/gpuctl-exporter \$(\w+)$", text, re.MULTILINE)
+        for page in (PAGE, MANUAL):
+            self.assertIn(file, page.read_text())
+            self.assertIn(f'{options}="--listen 0.0.0.0:9836"', page.read_text())
 
     def test_the_dashboard_uses_what_is_exported(self):
         board = json.loads(DASHBOARD.read_text())
