@@ -18,6 +18,7 @@ wheel_version='13.0.*'
 # without them skips those tests.
 tools=(clang-format clang-tidy shellcheck mandoc valgrind wamerican)
 ruff_version=0.17.6
+kubernetes_validate_version=1.37.0  # the schemas of Kubernetes, which `gpuctl k8s` is tested against
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -80,11 +81,15 @@ install_tools() {
       apt-get -qq update && apt-get -qq install -y --no-install-recommends "$@"' install "${missing[@]}" >&2; }; then
     say "going on without ${missing[*]}"
   fi
-  if ! command -v ruff >/dev/null && [[ ! -x $build/tools/bin/ruff ]]; then
-    { agree "from PyPI, into build/tools" "ruff $ruff_version" && timeout 120 python3 -m pip install --quiet \
-      --disable-pip-version-check --only-binary=:all: --target "$build/tools" "ruff==$ruff_version" >&2; } ||
-      say "going on without ruff"
-  fi
+  command -v ruff >/dev/null || [[ -x $build/tools/bin/ruff ]] || install_from_pypi ruff "$ruff_version"
+  python3 -c 'import kubernetes_validate' 2>/dev/null || [[ -d $build/tools/kubernetes_validate ]] ||
+    install_from_pypi kubernetes-validate "$kubernetes_validate_version"
+}
+
+# install_from_pypi NAME VERSION: installs it into build/tools, if possible.
+install_from_pypi() {
+  { agree "from PyPI, into build/tools" "$1 $2" && timeout 120 python3 -m pip install --quiet \
+    --disable-pip-version-check --only-binary=:all: --target "$build/tools" "$1==$2" >&2; } || say "going on without $1"
 }
 
 # recent_enough NVCC: whether the nvcc is of CUDA 12.4 or later.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What scripts/bootstrap.sh installs: it says so and, on a terminal, asks; it never upgrades systemd."""
+"""What scripts/bootstrap.sh installs: it says so and, on a terminal, asks; it never upgrades systemd. It goes on
+without a tool that only tests need."""
 
 import os
 import pathlib
@@ -40,6 +41,23 @@ class Bootstrap(unittest.TestCase):
         self.assertIn("going on without libsystemd-dev: it would upgrade systemd\n", newer.stderr)
         self.assertRegex(newer.stderr, r"apt-get .*install .*-recommends meson\n")
         self.assertEqual((same.returncode, newer.returncode), (0, 0))
+
+    def test_it_goes_on_without_tools_that_cannot_be_had(self):
+        """Nothing is there, and `timeout` only says what it is to run."""
+        install = """
+build=/nowhere
+command() { return 1; }
+python3() { return 1; }
+timeout() { printf '%s\\n' "$*" >&2; return "$STATUS"; }
+install_tools
+"""
+        for status, without in (("0", 0), ("1", 1)):
+            done = self.bash(install, env={**os.environ, "STATUS": status}, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for tool in ("ruff", "kubernetes-validate"):
+                self.assertRegex(done.stderr, rf"installing from PyPI, into build/tools: {tool} [\d.]+\n")
+                self.assertRegex(done.stderr, rf"pip install .*--target /nowhere/tools {tool}==[\d.]+\n")
+                self.assertEqual(done.stderr.count(f"going on without {tool}\n"), without)
 
     def test_on_a_terminal_it_asks(self):
         for answer, agreed in (("\n", True), ("y\n", True), ("n\n", False)):
