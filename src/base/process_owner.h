@@ -15,9 +15,9 @@ struct ProcessOwner {
   std::vector<std::uint32_t> gids;  ///< effective and supplementary
 };
 
-/// Empty if the process does not exist.
-inline std::optional<ProcessOwner> owner_of(std::int32_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+/// Empty if the process does not exist. `proc` is where processes are looked up.
+inline std::optional<ProcessOwner> owner_of(std::int32_t pid, const std::string& proc = "/proc") {
+  std::ifstream status(proc + "/" + std::to_string(pid) + "/status");
   std::optional<ProcessOwner> owner;
   for (std::string line; std::getline(status, line);) {
     std::istringstream fields(line);

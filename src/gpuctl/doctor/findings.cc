@@ -39,6 +39,37 @@ bool software_only(const MachineSeen& seen) {
          std::ranges::all_of(seen.status->devices, [](const auto& one) { return one.kind == "software"; });
 }
 
+/// Why a GPU's clock is no higher, as NVML has it.
+struct ClockReason {
+  std::uint64_t bits;
+  Severity severity;
+  const char* text;
+};
+constexpr std::uint64_t kIdle = 0x1;
+constexpr ClockReason kClockReasons[] = {{0x8, warning, "slowed down by the hardware"},
+                                         {0x20 | 0x40, warning, "throttled, as it is too hot"},
+                                         {0x80, warning, "throttled, as its power supply asks for it"},
+                                         {0x2, note, "limited by the clocks that were set"},
+                                         {0x4, note, "limited by how much power it may use"},
+                                         {0x10 | 0x100, note, "limited for another GPU or a display"}};
+
+/// What it is, how fast it runs, and what keeps it from running faster.
+Finding judge_clocks(const SmiDevice& device) {
+  const std::uint64_t by = device.slowed_by.value_or(0);
+  std::string what = "GPU " + printable(device.uuid) + " (" + printable(device.name) + ")";
+  if (!device.clock.empty())
+    what += ": its SMs run at " + printable(device.clock) + " of " + printable(device.most_clock);
+  if ((by & kIdle) != 0) what += ", idle";
+  if (device.slowed_by == 0u) what += ", not slowed down";
+  Severity severity = good;
+  for (const ClockReason& reason : kClockReasons) {
+    if ((by & reason.bits) == 0) continue;
+    what.append(", ").append(reason.text);
+    severity = std::max(severity, reason.severity);
+  }
+  return {severity, "GPU", what, severity == warning ? "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER says more" : ""};
+}
+
 void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
   if (software_only(seen)) {
     findings.push_back({note, "driver", "gpuctld manages the software GPU: this is for tests", ""});
@@ -56,6 +87,7 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
     findings.push_back({error, "rights", "this user may not open " + device + ": CUDA programs fail",
                         "give the user the group of " + device});
   for (const SmiDevice& device : seen.smi) {
+    findings.push_back(judge_clocks(device));
     if (device.compute_mode == "Prohibited")
       findings.push_back({error, "driver",
                           "GPU " + printable(device.uuid) + " is in compute mode PROHIBITED: no program can use it",
@@ -81,11 +113,17 @@ std::string why_no_mps(const MachineSeen& seen) {
   return "";
 }
 
+/// Whose it is, as far as known.
+std::string started_by(const std::string& owner) {
+  return owner.empty() ? "" : ", which " + printable(owner) + " started";
+}
+
 /// That of gpuctld.
 void judge_own_mps(const MachineSeen& seen, const std::string& directory, std::vector<Finding>& findings) {
   const std::string where = printable(directory);
   if (!seen.mps_directory_set) {
-    findings.push_back({good, "MPS", "programs of slices run side by side by MPS in " + where, ""});
+    findings.push_back(
+        {good, "MPS", "programs of slices run side by side by MPS in " + where + started_by(seen.own_mps_owner), ""});
     return;
   }
   if (seen.mps_directory != directory)
@@ -105,21 +143,28 @@ void judge_mps(const MachineSeen& seen, std::vector<Finding>& findings) {
                             ", where it is not: they take turns with all others",
                         "set CUDA_MPS_PIPE_DIRECTORY to the directory of MPS"});
   else if (shared && !seen.mps_reachable)
-    findings.push_back({error, "MPS", "this user may not use MPS in " + printable(seen.mps_directory),
+    findings.push_back({error, "MPS",
+                        "this user may not use MPS in " + printable(seen.mps_directory) + started_by(seen.mps_owner),
                         "MPS serves one user at a time unless root started it; see NVIDIA's documentation"});
   else if (shared)
-    findings.push_back({good, "MPS", "programs run side by side by MPS in " + printable(seen.mps_directory), ""});
+    findings.push_back(
+        {good, "MPS",
+         "programs run side by side by MPS in " + printable(seen.mps_directory) + started_by(seen.mps_owner), ""});
   else if (seen.mps_control)
-    findings.push_back({warning, "MPS", "MPS is in " + printable(seen.mps_directory) + ", and gpuctld does not know it",
-                        "give gpuctld the same CUDA_MPS_PIPE_DIRECTORY: systemctl edit gpuctld"});
+    findings.push_back(
+        {warning, "MPS",
+         "MPS is in " + printable(seen.mps_directory) + started_by(seen.mps_owner) + ", and gpuctld does not know it",
+         "give gpuctld the same CUDA_MPS_PIPE_DIRECTORY: systemctl edit gpuctld"});
   else if (seen.status && std::ranges::any_of(seen.status->notes, [](const std::string& note) {
              return note.starts_with("MPS is started for the first program");
            }))
     findings.push_back({good, "MPS", "gpuctld starts MPS for the first program of a slice", ""});
   else
-    findings.push_back({warning, "MPS",
-                        "MPS does not run: programs take turns, and a reserve keeps no SMs" + why_no_mps(seen),
-                        "mps = \"manage\" in gpuctl.toml, or nvidia-cuda-mps-control -d"});
+    findings.push_back(
+        {warning, "MPS",
+         "MPS does not run: programs take turns, and a reserve keeps no SMs" + why_no_mps(seen) +
+             (seen.mps_left ? "; what is in " + printable(seen.mps_directory) + " is of one that ended" : ""),
+         "mps = \"manage\" in gpuctl.toml, or nvidia-cuda-mps-control -d"});
 }
 
 void judge_library(const MachineSeen& seen, std::vector<Finding>& findings) {
@@ -152,6 +197,51 @@ void judge_slices(const MachineSeen& seen, std::vector<Finding>& findings) {
       findings.push_back({warning, "slices",
                           "slice " + printable(slice.path) + " has max 0: no program in it and below it gets an SM",
                           "gpuctl set " + printable(slice.path) + " max=none"});
+}
+
+/// Which slices share no context of the GPU with others, and what that costs.
+void judge_isolation(const MachineSeen& seen, std::vector<Finding>& findings) {
+  constexpr std::size_t kNamed = 8;
+  std::vector<std::string> isolated;
+  for (const ipc::Slice& slice : seen.slices)
+    if (slice.effective_isolation.value_or(slice.isolation) == kIsolations.back())
+      isolated.push_back(printable(slice.path));
+  if (isolated.empty()) return;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kNamed, isolated.size()); ++i) names += (i == 0 ? "" : ", ") + isolated[i];
+  if (isolated.size() > kNamed) names += " and " + std::to_string(isolated.size() - kNamed) + " more";
+  findings.push_back({good, "isolation",
+                      "isolated now: " + names +
+                          "; a context or MPS of their own takes some 600 MiB of each GPU, and "
+                          "each turn some 0.2 ms (seen on an H200)",
+                      ""});
+}
+
+void judge_cgroups(const MachineSeen& seen, std::vector<Finding>& findings) {
+  if (seen.cgroups == 1)
+    findings.push_back(
+        {note, "cgroups", "are of version 1, so limits of memory that the driver keeps by cgroup are not seen", ""});
+  if (seen.cgroups == 2)
+    findings.push_back({good, "cgroups",
+                        std::string("are of version 2, ") +
+                            (seen.dmem ? "with the controller dmem, which limits memory of devices"
+                                       : "without the controller dmem, which would limit memory of devices"),
+                        ""});
+}
+
+void judge_container(const MachineSeen& seen, std::vector<Finding>& findings) {
+  const std::string slice = printable(seen.container_slice);
+  if (!seen.container_slice.empty() && !seen.container_preloads)
+    findings.push_back({error, "container",
+                        "the library is not in this container's programs, though it has the device of slice " + slice +
+                            ": they run WITHOUT LIMITS",
+                        "take an image with glibc 2.34 or later"});
+  else if (!seen.container_slice.empty())
+    findings.push_back({good, "container", "its programs are in slice " + slice, ""});
+  else if (seen.in_container)
+    findings.push_back({note, "container",
+                        "it has no device of a slice: what 'gpuctl run' does not start runs WITHOUT LIMITS",
+                        "start it with --device gpuctl.io/slice=NAME"});
 }
 
 void judge_configuration(const MachineSeen& seen, std::vector<Finding>& findings) {
@@ -210,7 +300,9 @@ std::vector<Finding> judge(const MachineSeen& seen) {
   judge_software_gpu(seen, findings);
   judge_slices(seen, findings);
   judge_configuration(seen, findings);
-  if (seen.in_container) findings.push_back({note, "container", "this is inside a container", ""});
+  judge_isolation(seen, findings);
+  judge_cgroups(seen, findings);
+  judge_container(seen, findings);
   return findings;
 }
 

@@ -25,7 +25,9 @@ struct Finding {
 
 /// Of a GPU, as nvidia-smi says.
 struct SmiDevice {
-  std::string uuid, compute_mode, persistence;
+  std::string uuid, compute_mode, persistence, name;
+  std::string clock, most_clock;                ///< of its SMs, "1980 MHz"; "": not known
+  std::optional<std::uint64_t> slowed_by = {};  ///< why it is no faster: bits of NVML's clocks event reasons
 };
 
 /// What was seen of this machine. Everything may be missing.
@@ -41,8 +43,11 @@ struct MachineSeen {
 
   std::string mps_directory;       ///< where programs started here look for MPS
   bool mps_directory_set = false;  ///< because CUDA_MPS_PIPE_DIRECTORY says so
-  bool mps_control = false;        ///< MPS's socket is there
-  bool mps_reachable = false;      ///< and this user may use it
+  bool mps_control = false;        ///< MPS's control daemon serves there
+  bool mps_left = false;           ///< it does not, and files of one that has ended are there
+  bool mps_reachable = false;      ///< this user may use its socket
+  std::string mps_owner;           ///< whose it is; "": not known
+  std::string own_mps_owner;       ///< whose that of gpuctld is (Status::mps_directory)
 
   std::string library;       ///< path, or ""
   std::string no_library;    ///< why there is none
@@ -56,7 +61,12 @@ struct MachineSeen {
   std::vector<std::string> configuration;  ///< lines of `gpuctld --check-config` that found something
   bool configuration_read = false;         ///< whether it could be asked
 
+  int cgroups = 0;    ///< their version; 0: there are none
+  bool dmem = false;  ///< their controller for the memory of devices is there
+
   bool in_container = false;
+  std::string container_slice;     ///< whose device the container has; "": none
+  bool container_preloads = true;  ///< a program of the container has the library
 };
 std::vector<Finding> judge(const MachineSeen& seen);
 

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
 
 namespace gpuctl::cli {
 namespace {
@@ -18,7 +22,7 @@ MachineSeen well() {
   seen.status->devices = {{0, "NVIDIA H100", "GPU-1", "cuda", 132, 0, "mps"}};
   seen.driver = true;
   seen.driver_version = "580.1";
-  seen.smi = {{"GPU-1", "Default", "Enabled"}};
+  seen.smi = {{"GPU-1", "Default", "Enabled", "NVIDIA H100", "1980 MHz", "1980 MHz", 0}};
   seen.mps_directory = "/tmp/nvidia-mps";
   seen.mps_control = seen.mps_reachable = true;
   seen.library = "/usr/lib/libgpuslice.so";
@@ -38,64 +42,90 @@ TEST(Doctor, NothingIsWrongWhereAllIsWell) {
   EXPECT_EQ(worst({}), good);
 }
 
+struct Case {
+  const char* name;
+  void (*change)(MachineSeen&);
+  Severity severity;
+  const char* part;  ///< of what is said
+  const char* row;   ///< of what is said and of docs/troubleshooting.md; "": another one said it
+};
+
+const Case kCases[] = {
+    {"no daemon", [](MachineSeen& s) { s.status.reset(), s.no_daemon = "cannot connect to X", s.mps_control = true; },
+     error, "WITHOUT LIMITS", "cannot connect"},
+    {"a closed device", [](MachineSeen& s) { s.closed_devices = {"/dev/nvidia0"}; }, error, "/dev/nvidia0",
+     "may not open"},
+    {"prohibited", [](MachineSeen& s) { s.smi[0].compute_mode = "Prohibited"; }, error, "PROHIBITED",
+     "compute mode PROHIBITED"},
+    {"no persistence", [](MachineSeen& s) { s.smi[0].persistence = "Disabled"; }, note, "persistence",
+     "has no persistence"},
+    {"MPS elsewhere", [](MachineSeen& s) { s.mps_control = false; }, error, "look for it in /tmp/nvidia-mps",
+     "look for it in"},
+    {"MPS of another user", [](MachineSeen& s) { s.mps_reachable = false; }, error, "may not use MPS",
+     "may not use MPS"},
+    {"no MPS",
+     [](MachineSeen& s) {
+       s.status->devices[0].mode = "time-sliced";
+       s.mps_control = false;
+       s.status->notes = {"MPS is not active: programs take turns"};
+     },
+     warning, "take turns", "MPS does not run"},
+    {"MPS that gpuctld does not know", [](MachineSeen& s) { s.status->devices[0].mode = "time-sliced"; }, warning,
+     "does not know it", "gpuctld does not know it"},
+    {"MPS of gpuctld, and another one asked for",
+     [](MachineSeen& s) { s.status->mps_directory = "/run/x", s.mps_directory_set = true; }, warning, "/tmp/nvidia-mps",
+     "look for it in"},
+    {"MPS that gpuctld cannot start",
+     [](MachineSeen& s) {
+       s.status->devices[0].mode = "time-sliced";
+       s.mps_control = false;
+       s.status->notes = {"MPS is not active: programs take turns; there is no nvidia-cuda-mps-control"};
+     },
+     warning, "keeps no SMs; there is no nvidia-cuda-mps-control", "MPS does not run"},
+    {"another library", [](MachineSeen& s) { s.library_says = "version `GLIBC_2.99' not found"; }, error, "GLIBC_2.99",
+     "cannot be loaded"},
+    {"no library", [](MachineSeen& s) { s.library.clear(), s.no_library = "cannot read /x"; }, error, "cannot read /x",
+     ""},
+    {"no helper", [](MachineSeen& s) { s.helper = false; }, warning, "compile helper",
+     "the compile helper is not beside it"},
+    {"a mistake in the configuration",
+     [](MachineSeen& s) {
+       s.configuration_read = true, s.configuration = {"/etc/gpuctl.toml:3: daemon.x: no such key"};
+     },
+     error, "gpuctl.toml:3", ""},
+    {"a note of the daemon", [](MachineSeen& s) { s.status->notes = {"reserves do not fit"}; }, note, "do not fit", ""},
+    {"a wrong software GPU", [](MachineSeen& s) { s.no_software_gpu = "cannot read /x/libcuda.so.1"; }, warning,
+     "cannot read /x/libcuda.so.1", ""},
+    {"a slice without SMs",
+     [](MachineSeen& s) {
+       s.slices.resize(2);
+       s.slices[0].path = "ls";
+       s.slices[1].path = "batch";
+       s.slices[1].max = 0;
+     },
+     warning, "slice batch has max 0", "has max 0"},
+    {"a GPU that is too hot", [](MachineSeen& s) { s.smi[0].slowed_by = 0x24; }, warning,
+     "throttled, as it is too hot, limited by how much power", "throttled"},
+    {"a GPU at its limit of power", [](MachineSeen& s) { s.smi[0].slowed_by = 0x4; }, note, "limited by how much power",
+     "limited by"},
+    {"files of an MPS that has ended",
+     [](MachineSeen& s) {
+       s.status->devices[0].mode = "time-sliced";
+       s.mps_control = false, s.mps_left = true;
+     },
+     warning, "what is in /tmp/nvidia-mps is of one that ended", "MPS does not run"},
+    {"MPS that somebody else started",
+     [](MachineSeen& s) { s.status->devices[0].mode = "time-sliced", s.mps_owner = "alice"; }, warning,
+     "in /tmp/nvidia-mps, which alice started, and", "gpuctld does not know it"},
+    {"cgroups of version 1", [](MachineSeen& s) { s.cgroups = 1; }, note, "version 1", "cgroups are of version 1"},
+    {"a container", [](MachineSeen& s) { s.in_container = true; }, note, "WITHOUT LIMITS", "has no device of a slice"},
+    {"a container that cannot load the library",
+     [](MachineSeen& s) { s.in_container = true, s.container_slice = "batch", s.container_preloads = false; }, error,
+     "slice batch: they run WITHOUT LIMITS", "is not in this container's programs"},
+};
+
 TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
-  struct Case {
-    const char* name;
-    void (*change)(MachineSeen&);
-    Severity severity;
-    const char* part;
-  };
-  const Case cases[] = {
-      {"no daemon", [](MachineSeen& s) { s.status.reset(), s.no_daemon = "cannot connect to X", s.mps_control = true; },
-       error, "WITHOUT LIMITS"},
-      {"a closed device", [](MachineSeen& s) { s.closed_devices = {"/dev/nvidia0"}; }, error, "/dev/nvidia0"},
-      {"prohibited", [](MachineSeen& s) { s.smi[0].compute_mode = "Prohibited"; }, error, "PROHIBITED"},
-      {"no persistence", [](MachineSeen& s) { s.smi[0].persistence = "Disabled"; }, note, "persistence"},
-      {"MPS elsewhere", [](MachineSeen& s) { s.mps_control = false; }, error, "look for it in /tmp/nvidia-mps"},
-      {"MPS of another user", [](MachineSeen& s) { s.mps_reachable = false; }, error, "may not use MPS"},
-      {"no MPS",
-       [](MachineSeen& s) {
-         s.status->devices[0].mode = "time-sliced";
-         s.mps_control = false;
-         s.status->notes = {"MPS is not active: programs take turns"};
-       },
-       warning, "take turns"},
-      {"MPS that gpuctld does not know", [](MachineSeen& s) { s.status->devices[0].mode = "time-sliced"; }, warning,
-       "does not know it"},
-      {"MPS of gpuctld, and another one asked for",
-       [](MachineSeen& s) { s.status->mps_directory = "/run/x", s.mps_directory_set = true; }, warning,
-       "/tmp/nvidia-mps"},
-      {"MPS that gpuctld cannot start",
-       [](MachineSeen& s) {
-         s.status->devices[0].mode = "time-sliced";
-         s.mps_control = false;
-         s.status->notes = {"MPS is not active: programs take turns; there is no nvidia-cuda-mps-control"};
-       },
-       warning, "keeps no SMs; there is no nvidia-cuda-mps-control"},
-      {"another library", [](MachineSeen& s) { s.library_says = "version `GLIBC_2.99' not found"; }, error,
-       "GLIBC_2.99"},
-      {"no library", [](MachineSeen& s) { s.library.clear(), s.no_library = "cannot read /x"; }, error,
-       "cannot read /x"},
-      {"no helper", [](MachineSeen& s) { s.helper = false; }, warning, "compile helper"},
-      {"a mistake in the configuration",
-       [](MachineSeen& s) {
-         s.configuration_read = true, s.configuration = {"/etc/gpuctl.toml:3: daemon.x: no such key"};
-       },
-       error, "gpuctl.toml:3"},
-      {"a note of the daemon", [](MachineSeen& s) { s.status->notes = {"reserves do not fit"}; }, note, "do not fit"},
-      {"a wrong software GPU", [](MachineSeen& s) { s.no_software_gpu = "cannot read /x/libcuda.so.1"; }, warning,
-       "cannot read /x/libcuda.so.1"},
-      {"a slice without SMs",
-       [](MachineSeen& s) {
-         s.slices.resize(2);
-         s.slices[0].path = "ls";
-         s.slices[1].path = "batch";
-         s.slices[1].max = 0;
-       },
-       warning, "slice batch has max 0"},
-      {"a container", [](MachineSeen& s) { s.in_container = true; }, note, "container"},
-  };
-  for (const Case& one : cases) {
+  for (const Case& one : kCases) {
     MachineSeen seen = well();
     one.change(seen);
     std::vector<Finding> findings = judge(seen);
@@ -106,6 +136,63 @@ TEST(Doctor, EachThingThatIsWrongIsOneFindingWithWhatToDo) {
     EXPECT_NE(found.what.find(one.part), std::string::npos) << one.name << ": " << found.what;
     EXPECT_EQ(worst(findings), one.severity) << one.name;
   }
+}
+
+TEST(Doctor, ThePageHasARowForEachThingThatIsWrong) {
+  std::ifstream file(GPUCTL_SOURCE_ROOT "/docs/troubleshooting.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const Case& one : kCases) {
+    MachineSeen seen = well();
+    one.change(seen);
+    const auto says = [&](const Finding& finding) {
+      return (finding.topic + " " + finding.what).find(one.row) != std::string::npos;
+    };
+    EXPECT_TRUE(std::ranges::any_of(judge(seen), says)) << one.name;
+    EXPECT_NE(page.find(one.row), std::string::npos) << one.name << ": no row has '" << one.row << "'";
+  }
+}
+
+TEST(Doctor, WhatIsWellIsSaidOfEachGpuAndOfMps) {
+  MachineSeen seen = well();
+  seen.mps_owner = "root";
+  seen.smi.push_back({"GPU-2", "Default", "Enabled", "NVIDIA H200", "345 MHz", "1980 MHz", 0x1});
+  seen.smi.push_back({"GPU-3", "Default", "Enabled", "NVIDIA H200"});
+  seen.cgroups = 2;
+  seen.in_container = true;
+  seen.container_slice = "batch";
+  const auto has = [&seen](std::string_view what) {
+    return std::ranges::any_of(judge(seen), [&](const Finding& finding) { return finding.what == what; });
+  };
+  for (const char* what :
+       {"GPU GPU-1 (NVIDIA H100): its SMs run at 1980 MHz of 1980 MHz, not slowed down",
+        "GPU GPU-2 (NVIDIA H200): its SMs run at 345 MHz of 1980 MHz, idle", "GPU GPU-3 (NVIDIA H200)",
+        "programs run side by side by MPS in /tmp/nvidia-mps, which root started",
+        "are of version 2, without the controller dmem, which would limit memory of devices",
+        "its programs are in slice batch"})
+    EXPECT_TRUE(has(what)) << what;
+  EXPECT_EQ(worst(judge(seen)), good);
+  seen.dmem = true;
+  EXPECT_TRUE(has("are of version 2, with the controller dmem, which limits memory of devices"));
+  seen.status->mps_directory = "/run/x", seen.own_mps_owner = "gpuctl";
+  EXPECT_TRUE(has("programs of slices run side by side by MPS in /run/x, which gpuctl started"));
+}
+
+TEST(Doctor, WhichSlicesAreIsolatedAndWhatThatCostsIsSaid) {
+  MachineSeen seen = well();
+  const auto said = [&seen] {
+    const auto findings = judge(seen);
+    const auto found = std::ranges::find(findings, "isolation", &Finding::topic);
+    return found == findings.end() ? "" : found->what;
+  };
+  seen.slices.resize(10);
+  for (std::size_t i = 0; i < 10; ++i) seen.slices[i].path = std::string(1, static_cast<char>('a' + i));
+  EXPECT_EQ(said(), "");
+  seen.slices[2].isolation = "isolated";
+  seen.slices[3].isolation = "shared";
+  seen.slices[4].effective_isolation = "isolated";
+  EXPECT_TRUE(said().starts_with("isolated now: c, e; a context or MPS of their own takes some 600 MiB")) << said();
+  for (ipc::Slice& slice : seen.slices) slice.effective_isolation = "isolated";
+  EXPECT_TRUE(said().starts_with("isolated now: a, b, c, d, e, f, g, h and 2 more;")) << said();
 }
 
 TEST(Doctor, WhyAProgramGetsLessThanItAsksForIsSaid) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -11,11 +10,14 @@
 #include <sstream>
 
 #include "base/cgroup.h"
+#include "base/in_container.h"
 #include "base/installed.h"
 #include "base/process_owner.h"
 #include "gpuctl/doctor/child.h"
 #include "gpuctl/doctor/driver_limits.h"
+#include "gpuctl/doctor/machine.h"
 #include "gpuctl/line/daemon.h"
+#include "gpuctl/line/settings.h"
 #include "gpuctl/run/preload_obstacle.h"
 #include "gpuctl/run/run_watch.h"
 #include "gpuctl/views/run_environment.h"
@@ -29,13 +31,6 @@ namespace fs = std::filesystem;
 bool exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-std::string trimmed(std::string text) {
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && blank(text.back())) text.pop_back();
-  text.erase(text.begin(), std::ranges::find_if_not(text, blank));
-  return text;
 }
 
 std::optional<std::vector<ipc::Slice>> list_slices(const Context& context) {
@@ -90,26 +85,37 @@ void see_driver(MachineSeen& seen) {
       seen.closed_devices.push_back(entry.path());
   }
   std::ranges::sort(seen.closed_devices);
-  const auto smi = ask_child({"nvidia-smi", "--query-gpu=uuid,compute_mode,persistence_mode", "--format=csv,noheader"});
-  if (!smi || smi->status != 0) return;
-  std::istringstream lines(smi->text);
-  while (std::getline(lines, line)) {
-    std::istringstream cells(line);
-    std::array<std::string, 3> cell;
-    for (std::string& one : cell) {
-      std::getline(cells, one, ',');
-      one = trimmed(one);
-    }
-    seen.smi.push_back({cell[0], cell[1], cell[2]});
-  }
+  seen.smi = ask_smi();
 }
 
 void see_mps(MachineSeen& seen) {
   const char* directory = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   seen.mps_directory_set = directory != nullptr && *directory != '\0';
   seen.mps_directory = seen.mps_directory_set ? directory : "/tmp/nvidia-mps";
-  seen.mps_control = exists(seen.mps_directory + "/control");
-  seen.mps_reachable = ::access((seen.mps_directory + "/control").c_str(), W_OK) == 0;
+  const std::string control = seen.mps_directory + "/control";
+  const auto owner = mps_owner(seen.mps_directory);
+  // A container has processes of its own, and may have the directory of the host's MPS, which removes this at its end.
+  seen.mps_control = owner || (seen.in_container && exists(seen.mps_directory + "/nvidia-cuda-mps-control.pid"));
+  seen.mps_left = !seen.mps_control && exists(control);
+  seen.mps_reachable = ::access(control.c_str(), W_OK) == 0;
+  if (owner) seen.mps_owner = user_name(*owner);
+  if (seen.status && seen.status->mps_directory)
+    if (const auto own = mps_owner(*seen.status->mps_directory)) seen.own_mps_owner = user_name(*own);
+}
+
+void see_cgroups(MachineSeen& seen) {
+  const Cgroups found = cgroups_of();
+  seen.cgroups = found.version;
+  seen.dmem = found.dmem;
+}
+
+/// gpuctl brings what it needs itself, so a program of the container's image is asked whether it has the library.
+void see_container(MachineSeen& seen) {
+  seen.in_container = exists("/.dockerenv") || exists("/run/.containerenv");
+  seen.container_slice = container_slice();
+  if (seen.container_slice.empty()) return;
+  const auto mapped = ask_child({"cat", "/proc/self/maps"});
+  seen.container_preloads = mapped && mapped->text.find("/libgpuslice.so") != mapped->text.npos;
 }
 
 void see_library(MachineSeen& seen) {
@@ -187,13 +193,14 @@ std::string mandatory_for(const Context& context, std::int32_t pid) {
 
 MachineSeen see_machine(const Context& context) {
   MachineSeen seen;
-  seen.in_container = exists("/.dockerenv") || exists("/run/.containerenv");
+  see_container(seen);
   see_daemon(context, seen);
   see_driver(seen);
   see_mps(seen);
   see_library(seen);
   see_software_gpu(seen);
   see_configuration(seen);
+  see_cgroups(seen);
   return seen;
 }
 

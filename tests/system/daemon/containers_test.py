@@ -164,6 +164,14 @@ class Containers(instance.SystemTest):
         self.assertIn("/libgpuslice-preload.so", done.stdout)
         self.assertRegex(done.stderr, r"^gpuctl: slice 'batch/train' does not limit this container: glibc 2\.\d+ .*\n$")
 
+    def test_doctor_says_inside_whether_the_library_is_in_programs(self):
+        for options, said in (
+            ((), "ok       container: its programs are in slice batch/train\n"),
+            (("--env", OLDER), "error    container: the library is not in this container's programs"),
+        ):
+            ask = ("sh", "-c", "gpuctl doctor; true")
+            self.assertIn(said, self.podman.run("--rm", *DEVICE, *options, self.glibc_image(), *ask).stdout)
+
     @unittest.skipUnless(
         shutil.which("musl-gcc") and shutil.which("busybox") and podman.MUSL.exists(), "no musl-gcc or busybox here"
     )

@@ -1,8 +1,10 @@
 """gpuctl doctor: what it says of this machine and of programs, and how it exits."""
 
 import ctypes
+import pathlib
 import subprocess
 import sys
+import unittest
 
 from tests.system.harness import instance
 
@@ -21,6 +23,10 @@ class Doctor(instance.SystemTest):
         self.assertIn("answers at", found["ok", "daemon"]["what"])
         self.assertIn("loads", found["ok", "library"]["what"])
         self.assertIn("software GPU", found["note", "driver"]["what"])
+        self.assertNotIn(("ok", "isolation"), found)
+        self.gpuctl("create-slice", "apart", "--isolation", "isolated")
+        self.gpuctl("create-slice", "apart/below")
+        self.assertIn("isolated now: apart, apart/below; ", self.findings()["ok", "isolation"]["what"])
         self.assertFalse([one for one in found if one[0] in ("warning", "error")], found)
         text = self.gpuctl("doctor").stdout
         self.assertRegex(text, r"(?m)^ok       daemon: gpuctld \S+ answers at ")
@@ -36,6 +42,11 @@ class Doctor(instance.SystemTest):
         broken.write_bytes(b"no library")
         self.env["GPUCTL_LIBGPUSLICE"] = str(broken)
         self.assertIn("WITHOUT LIMITS", self.findings()["error", "library"]["what"])
+
+    @unittest.skipUnless(pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists(), "no cgroups of version 2 here")
+    def test_of_which_version_the_cgroups_are(self):
+        self.start_daemon()
+        self.assertIn("version 2", self.findings()["ok", "cgroups"]["what"])
 
     def test_programs(self):
         self.start_daemon()
