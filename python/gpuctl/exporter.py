@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import http.server
+import itertools
 import socket
 import sys
 import threading
@@ -16,8 +17,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, MetricsHandler
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from .daemon import Daemon, connect, default_socket
 from .errors import Error
@@ -25,6 +33,8 @@ from .model import Client, Device, Slice, Snapshot, Status
 
 PORT = 9836
 PATIENCE_S = 2  # for a reply: less than half of what Prometheus waits for a scrape
+# Bounds of the buckets in which gpuctld counts latencies, in microseconds. What is longer than the last is in "+Inf".
+BOUNDS_US = [(1 << bits) / 1000 for bits in range(14, 37)]
 GPU = ["gpu", "UUID"]  # as DCGM's exporter has them, so that both can be joined
 
 
@@ -66,6 +76,20 @@ def _of_daemon(status: Status) -> Iterator[Metric]:
     yield InfoMetricFamily("gpuctl_build", "The running gpuctld", {"version": status.version})
     yield _gauge("gpuctl_uptime_seconds", "Since gpuctld started", [], [([], status.uptime_s)])
     yield _gauge("gpuctl_notes", "Notes that `gpuctl status` prints", [], [([], len(status.notes))])
+    yield from _of_mps(status)
+
+
+def _of_mps(status: Status) -> Iterator[Metric]:
+    info = InfoMetricFamily(
+        "gpuctl_mps",
+        'An MPS, of an isolated slice or ("") of all that are not isolated; state is "ours" where gpuctld started it',
+        labels=["slice"],
+    )
+    for one in status.mps:
+        info.add_metric([one.slice or ""], {"state": one.state})
+    yield info
+    help = "Programs of slices that are in this MPS"
+    yield _gauge("gpuctl_mps_programs", help, ["slice"], [([one.slice or ""], one.programs) for one in status.mps])
 
 
 def _of_devices(devices: Sequence[Device]) -> Iterator[Metric]:
@@ -164,6 +188,8 @@ def _of_use(now: Snapshot) -> Iterator[Metric]:
     yield _counter(
         "gpuctl_slice_throttled_seconds", help, ["slice"], [([one.path], one.throttled_us / 1e6) for one in slices]
     )
+    help = "Work of programs in it and below it: each second times the SMs that the program had"
+    yield _counter("gpuctl_slice_sm_seconds", help, ["slice"], [([one.path], one.totals.sm_seconds) for one in slices])
     help = "Energy that its programs and those below it used; absent: no GPU counts it"
     used = [([one.path], one.energy_joules) for one in slices if one.energy_joules is not None]
     yield _counter("gpuctl_slice_energy_joules", help, ["slice"], used)
@@ -194,6 +220,23 @@ def _latencies(slices: Sequence[Slice]) -> Iterator[Metric]:
     yield _counter("gpuctl_slice_bursts", "Bursts and named requests in it and below it", ["slice"], counted)
     help = "How long bursts or named requests lately took, the last 10 s"
     yield _gauge("gpuctl_slice_latency_seconds", help, ["slice", "quantile"], lately)
+    yield _took(slices)
+
+
+def _took(slices: Sequence[Slice]) -> Metric:
+    """Of slices in which something was counted; each has all bounds, so that they can be added up."""
+    family = HistogramMetricFamily(
+        "gpuctl_slice_burst_seconds", "How long bursts and named requests in it and below it took", labels=["slice"]
+    )
+    for one in slices:
+        if not one.totals.latency:
+            continue
+        counts = {bucket.to_us: bucket.count for bucket in one.totals.latency}
+        below = itertools.accumulate(counts.get(bound, 0) for bound in BOUNDS_US)
+        buckets = [(floatToGoString(bound / 1e6), count) for bound, count in zip(BOUNDS_US, below, strict=True)]
+        buckets.append(("+Inf", sum(counts.values())))
+        family.add_metric([one.path], buckets, one.totals.latency_seconds)
+    return family
 
 
 class _Running:

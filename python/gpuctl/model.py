@@ -42,6 +42,23 @@ class Latency:
 
 
 @dataclass(frozen=True)
+class LatencyBucket:
+    """How many bursts or requests took less than to_us, and no less than half of it."""
+
+    to_us: float = 0
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class SliceTotals:
+    """What programs in a slice and below it had, since it was made or gpuctld started."""
+
+    sm_seconds: float = 0
+    latency_seconds: float = 0
+    latency: list[LatencyBucket] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Pressure:
     """For which part of the time work waited for SMs, in per cent. of: "some" or "full"."""
 
@@ -112,6 +129,7 @@ class Slice:
     energy_joules: float | None = None
     latencies: list[Latency] = field(default_factory=list)
     pressure: list[Pressure] = field(default_factory=list)
+    totals: SliceTotals = field(default_factory=SliceTotals)
     throttled: int = 0
     throttled_us: int = 0
     effective_reserve: int | None = None
@@ -179,6 +197,16 @@ class Client:
 
 
 @dataclass(frozen=True)
+class Mps:
+    """An MPS, of one isolated slice or (None) of all others. state: "ours" (gpuctld started it), "others", "ready",
+    "failed" or "none"."""
+
+    slice: str | None = None
+    state: str = ""
+    programs: int = 0
+
+
+@dataclass(frozen=True)
 class Status:
     """The daemon itself."""
 
@@ -189,6 +217,7 @@ class Status:
     uptime_s: int = 0
     notes: list[str] = field(default_factory=list)
     faults: int = 0
+    mps: list[Mps] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -205,11 +234,17 @@ def read_latencies(said: list[dict[str, Any]]) -> list[Latency]:
     return [read(Latency, one) for one in said]
 
 
+def read_totals(said: dict[str, Any]) -> SliceTotals:
+    latency = [read(LatencyBucket, one) for one in said.get("latency", [])]
+    return dataclasses.replace(read(SliceTotals, said), latency=latency)
+
+
 def read_slice(said: dict[str, Any]) -> Slice:
     return dataclasses.replace(
         read(Slice, said),
         latencies=read_latencies(said.get("latencies", [])),
         pressure=[read(Pressure, one) for one in said.get("pressure", [])],
+        totals=read_totals(said.get("totals", {})),
         on_gpus=[read(SliceOnGpu, one) for one in said.get("on_gpus", [])],
     )
 
@@ -223,7 +258,11 @@ def read_client(said: dict[str, Any]) -> Client:
 
 
 def read_status(said: dict[str, Any]) -> Status:
-    return dataclasses.replace(read(Status, said), devices=[read(Device, one) for one in said.get("devices", [])])
+    return dataclasses.replace(
+        read(Status, said),
+        devices=[read(Device, one) for one in said.get("devices", [])],
+        mps=[read(Mps, one) for one in said.get("mps", [])],
+    )
 
 
 def read_snapshot(said: dict[str, Any]) -> Snapshot:

@@ -18,10 +18,12 @@ namespace json = boost::json;
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
 BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (
   device, reserve, max, memory_max, seen, memory_high, memory_min, same, granted, memory, memory_peak, max_refusals))
+BOOST_DESCRIBE_STRUCT(LatencyBucket, (), (to_us, count))
+BOOST_DESCRIBE_STRUCT(SliceTotals, (), (sm_seconds, latency_seconds, latency))
 BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
-  ended, ended_launches, ended_evictions, memory_waits, memory_refusals, energy_joules, latencies, pressure, throttled,
+  ended, ended_launches, ended_evictions, memory_waits, memory_refusals, energy_joules, latencies, pressure, totals, throttled,
   throttled_us, effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
   effective_memory_max, effective_memory_high, effective_frozen, quota_now, latency_now, isolation_now, on_gpus))
 #undef GPUCTL_FIELD
@@ -39,8 +41,9 @@ BOOST_DESCRIBE_STRUCT(Kernel, (), (name, module, form, reason, launches, registe
 BOOST_DESCRIBE_STRUCT(KernelPoint, (), (sms, block_task_us))
 BOOST_DESCRIBE_STRUCT(KernelDurations, (), (name, module, launches, predicted_us, observed_us, error, evict_us, curve,
   uid, key))
+BOOST_DESCRIBE_STRUCT(Mps, (), (slice, state, programs))
 BOOST_DESCRIBE_STRUCT(Status, (), (version, devices, slices, clients, uptime_s, notes, faults, config, mps_directory,
-                                   mandatory))
+                                   mandatory, mps))
 BOOST_DESCRIBE_STRUCT(WantedSlice, (), (path, settings))
 BOOST_DESCRIBE_STRUCT(SliceDifference, (), (path, before, after, clients))
 BOOST_DESCRIBE_STRUCT(EndedClient, (), (pid, command, slice, mps, signals, ended))
@@ -78,6 +81,9 @@ json::value value_of(bool boolean) {
 }
 json::value value_of(const SliceSettings& settings) {
   return to_json(settings);
+}
+json::value value_of(const SliceTotals& totals) {
+  return to_json(totals);
 }
 template <class T>
 json::value value_of(const std::vector<T>& list) {
@@ -136,9 +142,18 @@ void get(Fields& fields, std::string_view name, SliceSettings& settings) {
 void get(Fields& fields, std::string_view name, std::optional<SliceSettings>& settings) {
   if (fields.has(name)) get(fields, name, settings.emplace());
 }
+void get(Fields& fields, std::string_view name, std::optional<SliceTotals>& totals) {
+  if (!fields.has(name)) return;
+  Fields nested = fields.object(name);
+  read(nested, totals.emplace());
+}
 template <class T>
 void get(Fields& fields, std::string_view name, std::vector<T>& list) {
   list = read_list<T>(fields, name);
+}
+template <class T>
+void get(Fields& fields, std::string_view name, std::optional<std::vector<T>>& list) {
+  if (fields.has(name)) list = read_list<T>(fields, name);
 }
 
 template <class T>
@@ -169,6 +184,8 @@ void read_members(Fields& fields, T& value) {
 GPUCTL_CODEC(Slice)
 GPUCTL_CODEC(Device)
 GPUCTL_CODEC(Latency)
+GPUCTL_CODEC(LatencyBucket)
+GPUCTL_CODEC(SliceTotals)
 GPUCTL_CODEC(Pressure)
 GPUCTL_CODEC(SliceOnGpu)
 GPUCTL_CODEC(ClientUsage)
@@ -176,6 +193,7 @@ GPUCTL_CODEC(Client)
 GPUCTL_CODEC(Kernel)
 GPUCTL_CODEC(KernelPoint)
 GPUCTL_CODEC(KernelDurations)
+GPUCTL_CODEC(Mps)
 GPUCTL_CODEC(Status)
 GPUCTL_CODEC(SliceDifference)
 GPUCTL_CODEC(EndedClient)

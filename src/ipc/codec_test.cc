@@ -39,6 +39,7 @@ Snapshot sample() {
                .demand = 5,
                .clients = 1,
                .faults = 3}};
+  s.slices[1].totals = {.sm_seconds = 12.5, .latency_seconds = 0.75, .latency = {{16.384, 3}, {65.536, 1}}};
   s.slices[1].on_gpus = {{0, 8, 33, {}}, {1, 4, {}, 1 << 30}};
   s.clients = {
       {42, 1000, "./server --port 1", "ls", "running", {{0,         4,    5,     3,         2,     1000, 20000,
@@ -67,6 +68,8 @@ TEST(Types, KernelAndStatusGoRoundTrip) {
   EXPECT_EQ(to_json(*from_json<Kernel>(kernel)), kernel);
   const auto status = to_json(Status{"0.1.0", sample().devices, 2, 1, 60, {"no MPS"}, 3});
   EXPECT_EQ(to_json(*from_json<Status>(status)), status);
+  const auto with_mps = to_json(Status{.version = "0.1.0", .mps = {{{.state = "ready"}, {"ls", "ours", 2}}}});
+  EXPECT_EQ(to_json(*from_json<Status>(with_mps)), with_mps);
   const auto ended = to_json(EndedClient{42, "./a", "ls", "terminated", {"SIGTERM", "SIGKILL"}, true});
   EXPECT_EQ(to_json(*from_json<EndedClient>(ended)), ended);
 }

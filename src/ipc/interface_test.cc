@@ -115,16 +115,20 @@ std::set<std::string> types_of(const boost::json::value& value) {
   if (value.is_bool()) return {"bool"};
   if (value.is_int64()) return {"int"};
   if (value.is_double()) return {"float"};
+  if (value.is_object()) return {"SliceTotals"};
   if (!value.is_array()) return {};
   std::set<std::string> lists;
   for (const auto& item : value.get_array())
     for (const std::string& type : types_of(item)) lists.insert("[]" + type);
   // Objects in arrays are of a named type, checked by that type's own test.
-  return lists.empty()
-             ? std::set<std::string>{"[]Slice",    "[]Client",     "[]Device",  "[]ClientUsage", "[]KernelPoint",
-                                     "[]Fairness", "[]SliceOnGpu", "[]Latency", "[]Pressure",    "[]MeasuredIsolation",
-                                     "[]Room"}
-             : lists;
+  return lists.empty() ? std::set<std::string>{"[]Slice",       "[]Client",
+                                               "[]Device",      "[]ClientUsage",
+                                               "[]KernelPoint", "[]Fairness",
+                                               "[]SliceOnGpu",  "[]Latency",
+                                               "[]Pressure",    "[]MeasuredIsolation",
+                                               "[]Room",        "[]LatencyBucket",
+                                               "[]Mps"}
+                       : lists;
 }
 
 void expect_same_fields(boost::json::object object, const FieldTypes& types, const std::string& what) {
@@ -178,6 +182,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   slice.max = slice.memory_max = slice.effective_reserve = slice.effective_max = slice.effective_priority =
       slice.effective_memory_max = slice.effective_memory_high = slice.memory_high = 1;
   slice.energy_joules = 1;
+  slice.totals.emplace();
   slice.effective_reserve_mode = "active";
   slice.effective_isolation = "isolated";
   slice.effective_frozen = "yes";
@@ -205,6 +210,9 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   usage.swapped = usage.launches_before = usage.evictions_before = 1;
   expect_same_fields(to_json(usage), i.types.at("ClientUsage"), "ClientUsage");
   expect_same_fields(to_json(Latency{}), i.types.at("Latency"), "Latency");
+  expect_same_fields(to_json(LatencyBucket{}), i.types.at("LatencyBucket"), "LatencyBucket");
+  expect_same_fields(to_json(SliceTotals{}), i.types.at("SliceTotals"), "SliceTotals");
+  expect_same_fields(to_json(Mps{.slice = "-"}), i.types.at("Mps"), "Mps");
   expect_same_fields(to_json(Pressure{}), i.types.at("Pressure"), "Pressure");
   expect_same_fields(to_json(Client{.isolated = true, .swap_now = "-"}), i.types.at("Client"), "Client");
   expect_same_fields(to_json(Kernel{}), i.types.at("Kernel"), "Kernel");
@@ -221,6 +229,7 @@ TEST(Interface, StructsHaveExactlyItsFields) {
   status.notes = {"x"};
   status.config = "x";
   status.mps_directory = status.mandatory = "x";
+  status.mps.emplace();
   expect_same_fields(to_json(status), i.methods.at("GetStatus").second, "GetStatus");
   expect_same_fields(to_json(Snapshot{}), i.methods.at("Monitor").second, "Monitor");
 }

@@ -26,6 +26,19 @@ struct Latency {
   double p999_us = 0;
 };
 
+/// How many bursts or requests took so long.
+struct LatencyBucket {
+  double to_us = 0;  ///< less than this, and no less than half of it
+  std::int64_t count = 0;
+};
+
+/// What programs in a slice and below it had, since it was made or the daemon started.
+struct SliceTotals {
+  double sm_seconds = 0;
+  double latency_seconds = 0;          ///< of all their bursts or requests together
+  std::vector<LatencyBucket> latency;  ///< by rising to_us, without those in which nothing was counted
+};
+
 /// For which part of the time work waited for SMs, in per cent.
 struct Pressure {
   std::string of;  ///< "some" or "full"
@@ -73,7 +86,8 @@ struct Slice {
   std::optional<double> energy_joules = {};  ///< of programs in it and below it; absent: no GPU counts its energy
   std::vector<Latency> latencies;  ///< of programs that are or were in it or below it, lately and in all; may be empty
   std::vector<Pressure> pressure;  ///< empty: nothing in it or below it has waited since the daemon started
-  std::int64_t throttled = 0;      ///< times that it had used up its quota, on all GPUs since the daemon started
+  std::optional<SliceTotals> totals;  ///< absent: nothing was used yet
+  std::int64_t throttled = 0;         ///< times that it had used up its quota, on all GPUs since the daemon started
   std::int64_t throttled_us = 0;
   /// What is in force where slices above bound it; absent: what is set.
   std::optional<std::int64_t> effective_reserve;
@@ -205,6 +219,13 @@ struct KernelDurations {
   std::string key;                  ///< its number for the daemon: the same for the same module and name
 };
 
+/// The MPS of one isolated slice, or of all that are not isolated.
+struct Mps {
+  std::optional<std::string> slice;  ///< absent: of all that are not isolated
+  std::string state;                 ///< "ours", "others", "ready", "failed" or "none"
+  std::int64_t programs = 0;         ///< in it
+};
+
 /// The reply of GetStatus.
 struct Status {
   std::string version;
@@ -217,6 +238,7 @@ struct Status {
   std::optional<std::string> config;              ///< absolute path of the configuration that it reads; absent: none
   std::optional<std::string> mps_directory = {};  ///< of the MPS that it started for all slices that are not isolated
   std::optional<std::string> mandatory = {};      ///< whose programs it ends that use a GPU without the library
+  std::optional<std::vector<Mps>> mps = {};       ///< absent: no GPU needs MPS
 };
 
 /// A slice as ApplySlices is to make it. Settings that are absent get their default, but for its owner.

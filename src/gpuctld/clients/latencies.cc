@@ -96,6 +96,22 @@ std::vector<ipc::Latency> SliceLatencies::describe(std::string_view slice, std::
   return result;
 }
 
+void SliceLatencies::add_up(std::string_view slice, ipc::SliceTotals& totals) const {
+  constexpr std::size_t kSteps = std::size_t{1} << kLatencyStepBits;
+  const auto found = by_slice_.find(slice);
+  if (found == by_slice_.end()) return;
+  const sched::LatencyHistogram all = found->second.window.total();
+  for (std::size_t bucket = 0; bucket < kLatencyBuckets; ++bucket) {
+    const auto count = static_cast<std::int64_t>(all.counts()[bucket]);
+    if (count == 0) continue;
+    const auto ns = static_cast<double>(std::min(latency_of_bucket(bucket), kLongestLatency));
+    const double to_us = static_cast<double>(latency_bucket_begin((bucket / kSteps + 1) * kSteps)) / 1e3;
+    totals.latency_seconds += static_cast<double>(count) * ns / 1e9;
+    if (totals.latency.empty() || totals.latency.back().to_us < to_us) totals.latency.push_back({.to_us = to_us});
+    totals.latency.back().count += count;
+  }
+}
+
 void SliceLatencies::keep(const std::function<bool(const std::string& slice)>& exists) {
   std::erase_if(by_slice_, [&](const auto& entry) { return !exists(entry.first); });
 }

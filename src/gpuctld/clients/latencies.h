@@ -61,6 +61,8 @@ class SliceLatencies {
   const sched::LatencyHistogram* warm(std::string_view slice, int device) const;
   /// Of all devices together: in the window that ends now, and all. Empty: nothing was counted.
   std::vector<ipc::Latency> describe(std::string_view slice, std::uint64_t now_ns) const;
+  /// How long all of them took, by octaves.
+  void add_up(std::string_view slice, ipc::SliceTotals& totals) const;
   /// Forgets slices that no longer exist: a new slice of the same name is another slice. Those above keep their sums.
   void keep(const std::function<bool(const std::string& slice)>& exists);
 

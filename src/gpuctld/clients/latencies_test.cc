@@ -63,6 +63,29 @@ TEST(ClientLatency, SaysOfTheLastBucketWhereItBegins) {
   EXPECT_DOUBLE_EQ(latency.describe().back().p50_us, 128'849'018.88);
 }
 
+TEST(SliceLatencies, AddsUpAllByOctaves) {
+  SliceLatencies latencies;
+  ipc::SliceTotals totals;
+  latencies.add_up("a", totals);
+  EXPECT_TRUE(totals.latency.empty());
+  Page page;
+  page.burst(0, 3);  // the shortest bucket
+  page.burst(5, 40);
+  page.burst(6, 60);
+  page.burst(3'000'000);  // the longest
+  ClientLatency latency;
+  latencies.add("a/b", 0, *latency.look(page, kSecond), kSecond);
+  latencies.add_up("a", totals);
+  ASSERT_EQ(totals.latency.size(), 3u);
+  EXPECT_DOUBLE_EQ(totals.latency[0].to_us, 16.384);
+  EXPECT_EQ(totals.latency[0].count, 3);
+  EXPECT_DOUBLE_EQ(totals.latency[1].to_us, 8388.608) << "both are in one octave";
+  EXPECT_EQ(totals.latency[1].count, 100);
+  EXPECT_DOUBLE_EQ(totals.latency[2].to_us, 137438953.472);
+  EXPECT_EQ(totals.latency[2].count, 1);
+  EXPECT_NEAR(totals.latency_seconds, 128.849 + 0.56, 0.04);
+}
+
 TEST(ClientLatency, TheFirstBurstsOfAProgramAreNotWarm) {
   Page page;
   ClientLatency latency;

@@ -126,10 +126,10 @@ std::string MpsPlaces::served_by(std::int32_t pid) {
   return is_mps_server(pid, mps_pipe_directory()) ? kSharedMps : "";
 }
 
-std::string MpsPlaces::trouble() const {
+std::string MpsPlaces::trouble(const std::string& name) const {
   if (::access(mps_control_program().c_str(), X_OK) != 0)
     return "there is no nvidia-cuda-mps-control, which comes with NVIDIA's driver";
-  const auto found = places_.find(kSharedMps);
+  const auto found = places_.find(name);
   return found == places_.end() || found->second->trouble().empty() ? ""
                                                                     : "it was not started: " + found->second->trouble();
 }

@@ -67,8 +67,8 @@ class MpsPlaces {
   /// The server of which one the process is: kSharedMps also for that of somebody else's MPS. "": of none.
   std::string served_by(std::int32_t pid);
 
-  /// Why the one of all slices that are not isolated does not run; "": nothing is wrong.
-  std::string trouble() const;
+  /// Why that one of its own does not run; "": nothing is wrong.
+  std::string trouble(const std::string& name = kSharedMps) const;
 
   void stop();
 

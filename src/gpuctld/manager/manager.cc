@@ -197,6 +197,7 @@ void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::op
   std::erase_if(memory_counts_, [&](const auto& entry) { return !exists(entry.first); });
   std::erase_if(memory_on_, [&](const auto& entry) { return !exists(entry.first); });
   std::erase_if(joules_, [&](const auto& entry) { return !exists(entry.first); });
+  std::erase_if(sm_seconds_, [&](const auto& entry) { return !exists(entry.first); });
   arm_tick();
   kept_.save_slices();
   tell_changes(before.slices(), by);

@@ -190,6 +190,7 @@ class Manager {
   std::optional<std::string> why_not_isolated() const;
   std::optional<std::string> about_server_turns();
   std::vector<std::string> about_mps();
+  std::optional<std::vector<ipc::Mps>> describe_mps();
   Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
   std::vector<std::string> notes_about(const std::string& path) const;
   Answer checked(const sched::SliceTree& tree, const std::string& path,
@@ -234,9 +235,10 @@ class Manager {
   boost::asio::steady_timer keeping_;  ///< until what was used is written
   bool keeps_ = false;                 ///< keeping_ runs
   EnergyShares energy_shares_;
-  EnergyWatch energy_watch_;                           ///< while programs are there
-  std::map<std::string, double, std::less<>> joules_;  ///< by slice, with those below it, since the daemon started
-  bool knows_energy_ = false;                          ///< some GPU counts its energy
+  EnergyWatch energy_watch_;  ///< while programs are there
+  /// By slice, with those below it, since it was made or the daemon started.
+  std::map<std::string, double, std::less<>> joules_, sm_seconds_;
+  bool knows_energy_ = false;  ///< some GPU counts its energy
   std::uint64_t looked_around_ns_ = 0;
   bool mps_there_ = false;                 ///< as last seen
   std::set<std::string> slices_with_mps_;  ///< the same

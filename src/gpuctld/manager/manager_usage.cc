@@ -25,6 +25,10 @@ std::int64_t epoch_s() {
 void Manager::keep_usage() {
   const Accounts used = scheduler_.take_accounts(now_ns());
   energy_shares_.add(used);
+  for (const auto& [key, amounts] : used)
+    sched::for_each_up(key.slice, [this, more = amounts.sm_s](std::string_view path) {
+      if (more > 0 && scheduler_.tree().find(path) != nullptr) sm_seconds_[std::string(path)] += more;
+    });
   usage_.add(used, epoch_s());
 }
 

@@ -57,6 +57,29 @@ class Energy : public Usage {
   }
 };
 
+TEST_F(Usage, SmSecondsOfASliceAreThoseOfAllInItAndBelowIt) {
+  create("a", {});
+  create("a/b", {});
+  create("idle", {});
+  EXPECT_FALSE(slice("a").contains("totals")) << "nothing was used";
+  const auto sm_seconds = [this](const char* path) {
+    const json::object now = slice(path);
+    return now.contains("totals") ? now.at("totals").at("sm_seconds").to_number<double>() : 0;
+  };
+  {
+    FakeProgram program_in_slice(connect(), "a/b");
+    ASSERT_TRUE(eventually([&] {
+      work(program_in_slice, 10);
+      entries();  // what was used until now is taken
+      return sm_seconds("a") > 0;
+    }));
+  }
+  const double used = sm_seconds("a");
+  EXPECT_EQ(sm_seconds("a/b"), used);
+  EXPECT_EQ(sm_seconds("/"), used);
+  EXPECT_FALSE(slice("idle").contains("totals"));
+}
+
 TEST_F(Energy, IsSharedByWhatWasUsed) {
   begin_with("");
   create("a", {});

@@ -352,6 +352,27 @@ std::vector<std::string> Manager::about_mps() {
   return lines;
 }
 
+/// That of all slices that are not isolated, and those of isolated ones for which somebody has asked.
+std::optional<std::vector<ipc::Mps>> Manager::describe_mps() {
+  if (std::ranges::none_of(scheduler_.devices(), &Gpu::needs_mps) && !mps_.manages()) return std::nullopt;
+  const auto state = [this](const std::string& name) {
+    if (mps_.runs(name)) return "ours";
+    if (name == kSharedMps && mps_active()) return "others";
+    return !mps_.manages() ? "none" : mps_.trouble(name).empty() ? "ready" : "failed";
+  };
+  std::map<std::string, std::int64_t, std::less<>> programs;
+  for (const Client& client : scheduler_.clients())
+    if (!pipe_directory_of(client).empty()) ++programs[client.mps.empty() ? kSharedMps : client.mps];
+  std::vector<ipc::Mps> all{{.slice = {}, .state = state(kSharedMps), .programs = programs[kSharedMps]}};
+  const auto& slices = scheduler_.tree().slices();
+  for (std::size_t index = 0; const auto& [path, slice] : slices) {
+    if (!scheduler_.effective()[index++].isolated || sched::topmost_isolated(slices, path) != path) continue;
+    if (const std::string name = MpsPlaces::name_of(path); !mps_.directory_of(name).empty())
+      all.push_back({.slice = path, .state = state(name), .programs = programs[name]});
+  }
+  return all;
+}
+
 /// What is odd in the devices that programs of the slice are to see.
 void Manager::note_of_devices(const sched::SliceTree& tree, const std::string& path,
                               std::vector<std::string>& lines) const {
@@ -451,6 +472,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
   for (std::string& line : about_unmanaged()) status.notes.push_back(std::move(line));
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
+  status.mps = describe_mps();
   if (mps_.ours()) status.mps_directory = mps_.directory_of(kSharedMps);
   if (const std::string& list = scheduler_.options().mandatory; !list.empty() && unmanaged_watch_.sees())
     status.mandatory = list;
@@ -547,6 +569,10 @@ ipc::Slice Manager::describe_slice(std::size_t index, const std::string& path,
     const auto joules = joules_.find(path);
     described.energy_joules = joules == joules_.end() ? 0 : joules->second;
   }
+  ipc::SliceTotals totals;
+  if (const auto used = sm_seconds_.find(path); used != sm_seconds_.end()) totals.sm_seconds = used->second;
+  scheduler_.latencies().add_up(path, totals);
+  if (totals.sm_seconds > 0 || !totals.latency.empty()) described.totals = std::move(totals);
   described.pressure = describe(scheduler_.pressure()[index].at(instant(now_ns())));
   const sched::Bandwidth::Seen throttled = scheduler_.throttled(path, now_ns());
   described.throttled = throttled.times;

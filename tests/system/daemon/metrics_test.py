@@ -224,6 +224,57 @@ for family in exporter._of_memory_settings(Snapshot(devices=devices, slices=slic
 
 
 @unittest.skipIf(PYTHON is None, "no Python with prometheus_client (Debian: python3-prometheus-client)")
+class Said(unittest.TestCase):
+    """What becomes of what a daemon says."""
+
+    def samples(self, script):
+        show = """
+def show(*families):
+    for family in families:
+        for sample in family.samples:
+            print(sample.name, *sample.labels.values(), sample.value)
+"""
+        done = subprocess.run(
+            [PYTHON, "-c", "from gpuctl import exporter, model\n" + show + script],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_latencies_are_cumulative(self):
+        said = self.samples("""
+took = [{"to_us": 16.384, "count": 3}, {"to_us": 65.536, "count": 4}, {"to_us": 137438953.472, "count": 1}]
+one = model.read_slice({"path": "a", "totals": {"sm_seconds": 2.5, "latency_seconds": 129.5, "latency": took}})
+show(exporter._took([one, model.Slice("idle")]))
+""")
+        bounds = [line.split()[2] for line in said if "_bucket" in line]
+        self.assertEqual((len(bounds), bounds[0], bounds[-2:]), (24, "1.6384e-05", ["68.719476736", "+Inf"]))
+        name = "gpuctl_slice_burst_seconds"
+        self.assertEqual(
+            said[:4],
+            [f"{name}_bucket a {le} {n}" for le, n in zip(bounds[:4], (3, 3, 7, 7), strict=True)],
+        )
+        self.assertEqual(said[-3:], [f"{name}_bucket a +Inf 8", f"{name}_count a 8", f"{name}_sum a 129.5"])
+
+    def test_mps_of_all_and_of_an_isolated_slice(self):
+        said = self.samples("""
+mps = [{"state": "ready", "programs": 0}, {"slice": "ls", "state": "ours", "programs": 2}]
+show(*exporter._of_mps(model.read_status({"mps": mps})), *exporter._of_mps(model.Status()))
+""")
+        self.assertEqual(
+            said,
+            [
+                "gpuctl_mps_info  ready 1",
+                "gpuctl_mps_info ls ours 1",
+                "gpuctl_mps_programs  0",
+                "gpuctl_mps_programs ls 2",
+            ],
+        )
+
+
+@unittest.skipIf(PYTHON is None, "no Python with prometheus_client (Debian: python3-prometheus-client)")
 class Exporter(instance.SystemTest):
     def setUp(self):
         super().setUp()
@@ -264,9 +315,11 @@ class Exporter(instance.SystemTest):
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE):
             exported[name + {"counter": "_total", "info": "_info"}.get(kind, "")] = kind
         self.assertEqual(exported, documented())
-        labels = dict(re.findall(r"^(gpuctl_\w+)\{(.*)\} ", text, re.MULTILINE))
+        labels = dict(re.findall(r"^(gpuctl_\w+?)(?:_bucket)?\{(.*)\} ", text, re.MULTILINE))
         self.assertNotIn("gpuctl_slice_energy_joules_total", labels, "the software GPU counts none")
         labels["gpuctl_slice_energy_joules_total"] = "slice="
+        self.assertNotIn("gpuctl_mps_info", labels, "the software GPU needs no MPS")
+        labels |= {"gpuctl_mps_info": "slice=,state=", "gpuctl_mps_programs": "slice="}
         for name, of_page in re.findall(r"^\| `(gpuctl_\w+)` \| \w+ \| (.*?) \|", PAGE.read_text(), re.MULTILINE):
             said = re.findall(r"(\w+)=", labels.get(name, ""))
             self.assertCountEqual(said, re.findall(r"`(\w+)`", of_page), name)
@@ -305,6 +358,11 @@ class Exporter(instance.SystemTest):
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch"], 0)
         self.assertEqual(values["gpuctl_slice_programs", "slice=batch/below"], 1)
         self.assertGreater(values["gpuctl_slice_launches_total", "slice=batch"], 3, "what is below counts")
+        self.assertEqual(values["gpuctl_slice_sm_seconds_total", "slice=ls"], 0)
+        used = "gpuctl_slice_sm_seconds_total", "slice=batch"
+        instance.wait_until(lambda: self.values()[used] > 0, "SM seconds, which count every ten seconds")
+        took = "gpuctl_slice_burst_seconds_bucket", "le=+Inf,slice=batch"
+        instance.wait_until(lambda: self.values().get(took, 0) > 0, "the first bursts")
         held = {labels: value for (name, labels), value in values.items() if name == "gpuctl_slice_memory_bytes"}
         self.assertGreater(next(v for labels, v in held.items() if "slice=batch," in labels + ","), 0)
         self.gpuctl("freeze", "batch")

@@ -31,7 +31,17 @@ def fields_of(name):
 
 class Model(unittest.TestCase):
     def test_has_each_field_of_the_interface(self):
-        for name in ("Device", "Latency", "Slice", "SliceOnGpu", "ClientUsage", "Client"):
+        for name in (
+            "Device",
+            "Latency",
+            "LatencyBucket",
+            "SliceTotals",
+            "Mps",
+            "Slice",
+            "SliceOnGpu",
+            "ClientUsage",
+            "Client",
+        ):
             with self.subTest(name):
                 self.assertEqual([one.name for one in dataclasses.fields(getattr(model, name))], fields_of(name))
 
