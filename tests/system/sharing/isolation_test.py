@@ -251,9 +251,14 @@ class Managed(Harness):
     def notes(self):
         return self.gpuctl("status").stdout
 
+    def all_mps(self):
+        """By slice ("/": of all that are not isolated): its state, and how many programs are in it."""
+        return {one.get("slice", "/"): (one["state"], one["programs"]) for one in self.call("GetStatus")["mps"]}
+
     def test_it_is_started_for_the_first_program_and_again(self):
         self.start_managing()
         self.assertIn("MPS is started for the first program of a slice", self.notes())
+        self.assertEqual(self.all_mps(), {"/": ("ready", 0)})
         self.gpuctl("create-slice", "ls", "--isolation", "isolated", "--priority", 10)
         self.assertEqual(self.pid_files(), [], "nobody needs one")
         self.shell("/")
@@ -328,6 +333,7 @@ class Managed(Harness):
         turns = self.turns()
         self.assertEqual(set(turns), {FIRST_MPS, FIRST_MPS + 1}, "each MPS has turns, and nobody else")
         self.assertEqual({context: us for context, (_, us) in turns.items()}, {FIRST_MPS: SERVER_US, FIRST_MPS + 1: 0})
+        self.assertEqual(self.all_mps(), {"/": ("ours", 1), "ls": ("ours", 2)})
         grew = lambda: all(now > turns[context][0] for context, (now, _) in self.turns().items())  # noqa: E731
         instance.wait_until(grew, "turns to go on")
         self.assertEqual(self.isolated("ls/a") + self.isolated("ls/b") + self.isolated("batch"), [True, True, False])
@@ -365,6 +371,7 @@ class Managed(Harness):
         self.start_script_in("/", PROGRAM, says=f"0 {pipes} {pipes}")
         self.assertEqual(self.isolated("/"), [False])
         self.assertIn(f"MPS is in {pipes}: somebody else started it, so gpuctld starts none", self.notes())
+        self.assertEqual(self.all_mps(), {"/": ("others", 1)})
         self.assertEqual(self.pid_files(), [])
 
     def test_the_next_daemon_goes_on_with_it(self):
