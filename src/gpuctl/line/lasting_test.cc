@@ -67,6 +67,14 @@ TEST_F(Lasting, SaveOfAllRemovesWhatIsGoneAndNothingElse) {
   EXPECT_FALSE(fs::exists(drop_in("batch")));
 }
 
+TEST_F(Lasting, SaveWritesNothingWhereAFileIsSomebodysOwn) {
+  fs::create_directories(config() + ".d");
+  std::ofstream(drop_in("batch")) << "[slice.batch]\n";
+  expect_error({"save", "--config", config()}, kExitRefused,
+               drop_in("batch") + ": was not written by \"gpuctl save\"; rename it or remove it first");
+  for (const char* other : {"+", "ls"}) EXPECT_FALSE(fs::exists(drop_in(other))) << other;
+}
+
 TEST_F(Lasting, SaveOfAllLeavesOutSlicesThatGoWithTheirJobs) {
   for (const char* path : {"slurm", "slurm/job-12", "slurm/job-12/step-0", "batch/job-7", "job-3", "batch/job-x"}) {
     slices_.emplace_back();

@@ -59,15 +59,15 @@ Outcome<SavedSlices> save_slices(const Context& context, const std::string& path
 
   const std::string directory = config + ".d";
   SavedSlices saved;
+  std::vector<slicefile::DropIn> drop_ins;
   for (const ipc::Slice& slice : *slices) {
     if (!path.empty() && (slice.path == "/" ? path != "/" : !sched::in_or_below(path, slice.path))) continue;
     if (path.empty() && belongs_to_slurm_job(slice.path)) continue;
-    const std::string file = slicefile::drop_in_file(directory, slice.path);
-    if (const auto written = slicefile::write_drop_in(file, slicefile::table_text(slice.path, settings_of(slice)));
-        !written)
-      return Failure{kExitRefused, written.error().message};
-    saved.written.push_back(file);
+    saved.written.push_back(slicefile::drop_in_file(directory, slice.path));
+    drop_ins.push_back({saved.written.back(), slicefile::table_text(slice.path, settings_of(slice))});
   }
+  if (const auto written = slicefile::write_drop_ins(drop_ins); !written)
+    return Failure{kExitRefused, written.error().message};
   const auto there = path.empty() ? slicefile::saved_drop_ins(directory) : std::vector<std::string>();
   for (const std::string& file : there) {
     if (std::ranges::find(saved.written, file) != saved.written.end()) continue;
