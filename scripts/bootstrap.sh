@@ -16,7 +16,7 @@ wheels=(nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime)
 wheel_version='13.0.*'
 # Tools that check the form of the sources and pages (tests/house) and count instructions (tests/cost). A machine
 # without them skips those tests.
-tools=(clang-format clang-tidy shellcheck mandoc valgrind wamerican)
+tools=(clang-format clang-tidy shellcheck mandoc valgrind wamerican abigail-tools)
 ruff_version=0.17.6
 kubernetes_validate_version=1.37.0  # the schemas of Kubernetes, which `gpuctl k8s` is tested against
 
