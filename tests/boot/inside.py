@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -26,17 +27,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 
 MPS = pathlib.Path("/usr/bin/nvidia-cuda-mps-control")
 PIPES = pathlib.Path("/run/gpuctl/mps/shared")
-STANDS_IN_FOR_MPS = """#!/bin/sh
-pid_file=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
-if [ "$1" = -f ]; then
-  echo $$ >"$pid_file"
-  trap 'rm "$pid_file"; exit' TERM
-  while :; do sleep 0.05; done
-fi
-read -r command
-if [ "$command" = quit ]; then kill "$(cat "$pid_file")"; fi
-exit 0
-"""
+STANDS_IN_FOR_MPS = pathlib.Path("/results/stands_in_for_mps.sh")
 
 
 def run(*command):
@@ -100,7 +91,7 @@ class Units(unittest.TestCase):
 
     def test_3a_mps_is_started_by_root_in_a_unit_of_its_own(self):
         """A control program of our own stands in for NVIDIA's, which needs a GPU."""
-        MPS.write_text(STANDS_IN_FOR_MPS)
+        MPS.write_text(STANDS_IN_FOR_MPS.read_text())
         MPS.chmod(0o755)
         CONFIG.write_text('[daemon]\nmps = "manage"\n')
         systemctl("reload", "gpuctld.service")
@@ -164,6 +155,11 @@ class Units(unittest.TestCase):
             devices = json.loads(DEVICES.read_text())["devices"] if DEVICES.exists() else []
             return [device["name"] for device in devices]
 
+        page = next(pathlib.Path("/usr").glob("**/doc/gpuctl/docs/troubleshooting.md")).read_text()
+        (command,) = re.findall(r"^\| podman does not find the device.*\| `sudo ([^`]+)`", page, re.MULTILINE)
+        done = run(*shlex.split(command))  # where there is no /run/cdi
+        self.assertEqual((done.returncode, names()), (0, ["kept"]), done.stderr)
+        DEVICES.unlink()
         systemctl("enable", "--now", "gpuctl-cdi.path", "gpuctl-cdi.service")
         self.assertEqual(names(), ["kept"])
         for _ in range(5):  # each comes while systemd still works on the one before

@@ -44,6 +44,31 @@ interface() {
   found io.gpuctl.NoSuchSlice </tmp/refused
 }
 
+# plugin_for_slurm: Slurm's programs load it, and know its options.
+plugin_for_slurm() {
+  if [[ -z $(compgen -G '/packages/gpuctl-slurm*.deb') ]]; then
+    say "there is no plugin for the Slurm of this system"
+    return
+  fi
+  say "ask Slurm for the plugin's options"
+  printf 'ClusterName=one\nSlurmctldHost=localhost\n' >/etc/slurm/slurm.conf
+  printf 'required gpuctl.so\n' >/etc/slurm/plugstack.conf.d/slices.conf
+  srun --help | found --gpu-slice=
+  rm /etc/slurm/slurm.conf /etc/slurm/plugstack.conf.d/slices.conf
+}
+
+dpkg_is_clean() { if dpkg --audit | grep .; then fail "dpkg is not content"; fi; }
+
+# start_mps: by gpuctld, for the first program, in a unit of its own. A program of our own stands in for NVIDIA's.
+start_mps() {
+  install /results/stands_in_for_mps.sh /usr/bin/nvidia-cuda-mps-control
+  printf '[daemon]\nmps = "manage"\n' >/etc/gpuctl.toml.d/mps.toml
+  systemctl reload gpuctld.service
+  gpuctl run --slice batch true
+  mps=$(</run/gpuctl/mps/shared/nvidia-cuda-mps-control.pid)
+  found gpuctld-mps-start@ <"/proc/$mps/cgroup"
+}
+
 first() {
   say "install"
   dpkg -i /packages/before/*.deb
@@ -56,6 +81,9 @@ first() {
     dpkg -L gpuctl gpuctld gpuctl-softgpu | found "/$page\(.gz\)\?$" || fail "no page $page"
   done
   bash -c '. /usr/share/bash-completion/completions/gpuctl; complete -p gpuctl'
+  fish -c 'complete -C "gpuctl cre"' | found '^create-slice$'
+  zsh -c 'autoload -Uz compinit && compinit -u -D && print -r -- $_comps[gpuctl]' | found '^_gpuctl$'
+  dpkg_is_clean
 
   say "use"
   printf '[daemon]\nsoftware_gpu = true\n' >/etc/gpuctl.toml.d/software.toml
@@ -71,7 +99,7 @@ first() {
   cc slice.c -o slice $(pkg-config --cflags --libs gpuslice)
   gpuctl run --slice batch ./slice | grep "interface [0-9]*, slice "
   python3 -c 'import gpuctl; print(gpuctl.connect().slice("batch"))' | grep "max=5"
-  systemctl start gpuctl-exporter.service
+  systemctl enable --now gpuctl-exporter.service
   until_true "no metrics of the slice" serves '^gpuctl_slice_max_sms{.*slice="batch".* 5'
   echo 'GPUCTL_EXPORTER_OPTIONS="--listen 127.0.0.2:9836"' >/etc/default/gpuctl-exporter
   systemctl restart gpuctl-exporter.service
@@ -79,6 +107,9 @@ first() {
   rm /etc/default/gpuctl-exporter
   systemctl restart gpuctl-exporter.service
   interface
+  plugin_for_slurm
+  systemctl enable --now gpuctl-cdi.path gpuctl-cdi.service
+  found '"batch"' </run/cdi/gpuctl.json
 
   say "a service whose unit names its slice"
   mkdir -p /etc/systemd/system/train.service.d
@@ -99,6 +130,7 @@ first() {
   before=$(systemctl show --value --property=MainPID gpuctld.service)
   dpkg -i /packages/*.deb
   dpkg -l gpuctl gpuctld libgpuslice0
+  dpkg_is_clean
   systemctl is-active gpuctld.socket gpuctld.service
   [[ $(systemctl show --value --property=MainPID gpuctld.service) != "$before" ]] || fail "the old daemon still runs"
   lists gone || fail "a slice is gone after the upgrade"
@@ -117,15 +149,23 @@ second() {
   until_true "no daemon" gpuctl list
   gpuctl list
   gpuctl show batch --json | grep '"max":5'
+  systemctl is-active gpuctl-cdi.path gpuctl-exporter.service
+  until_true "no devices for containers" test -e /run/cdi/gpuctl.json
+  start_mps
 
   say "purge"
   mapfile -t names < <(dpkg-query -W -f '${Package}\n' '*gpuctl*' '*gpuslice*')
-  ((${#names[@]} == 7)) || fail "packages: ${names[*]}"
+  packages=(/packages/*.deb)
+  ((${#names[@]} == ${#packages[@]})) || fail "packages: ${names[*]}"
   dpkg --purge "${names[@]}"
+  dpkg_is_clean
+  if dpkg-query -W | grep -E 'gpuctl|gpuslice'; then fail "packages are left"; fi
+  [[ ! -e /proc/$mps ]] || fail "the MPS that gpuctld started still runs"
   if systemctl list-units --all --no-legend 'gpuctl*' | grep .; then fail "units are left"; fi
   left=$(find / -xdev \( -path /results -o -path /packages -o -path /proc -o -path /sys -o -path /tmp -o -path /root \
     -o -path /var/log \) -prune -o \( -name '*gpuctl*' -o -name '*gpuslice*' \) -print)
-  [[ -z $left && ! -e /run/gpuctld ]] || fail "left: $left"
+  left+=$(find /run -path /run/credentials -prune -o -name '*gpuctl*' -print)
+  [[ -z $left ]] || fail "left: $left"
 }
 
 "$phase"

@@ -16,11 +16,15 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-KEPT = HERE.parents[1] / "build-package"
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests/house"))
+from old_systems import too_new  # noqa: E402
+
+KEPT = ROOT / "build-package"
 SKIPPED = 77
 TOOLS = ("mmdebstrap", "systemd-nspawn")
 SUITES = (os.environ.get("GPUCTL_SUITES") or "bookworm trixie").split()
-INCLUDED = "systemd,systemd-sysv,dbus,gcc,libc6-dev,pkgconf,python3-prometheus-client"
+INCLUDED = "systemd,systemd-sysv,dbus,gcc,libc6-dev,pkgconf,python3-prometheus-client,slurm-client,fish,zsh"
 BOOT_LIMIT_S = 600
 PRODUCT = ("gpuctl", "gpuctld", "libgpuslice0")  # beside it there is what developers and machines without a GPU want
 MOST_KIB = 12 * 1000 * 1000 // 1024  # installed
@@ -58,12 +62,15 @@ def run(*command, **more):
     return done
 
 
-def copy_packages(to):
-    """The packages, and in `before` the same with a lower version."""
+def copy_packages(root):
+    """The packages into `packages` of the root, and into `before` there the same with a lower version."""
+    to = root / "packages"
     (to / "before").mkdir(parents=True)
+    shown = run("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f=${Version}", "slurm-client").stdout
+    slurm = re.match(r"\d+\.\d+", shown)[0]
     for package in PACKAGES.glob("*.deb"):
-        # What a clean root lacks is not installed there: Slurm.
-        if re.search("-dbgsym_|^gpuctl-slurm", package.name):
+        # A plugin for another Slurm is not installed.
+        if "-dbgsym_" in package.name or re.match(rf"gpuctl-slurm(?!{re.escape(slurm)}_)", package.name):
             continue
         shutil.copy(package, to)
         with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
@@ -86,9 +93,10 @@ class Packages(unittest.TestCase):
             root, results = pathlib.Path(scratch, "root"), pathlib.Path(scratch, "root/results")
             root.mkdir()
             run("tar", "-xf", archive, "-C", root, "--exclude=./dev/*", timeout=300)
-            copy_packages(root / "packages")
+            copy_packages(root)
             results.mkdir()
             shutil.copy(HERE / "inside.sh", results)
+            shutil.copy(ROOT / "tests/boot/stands_in_for_mps.sh", results)
             unit = root / "etc/systemd/system/checks.service"
             shutil.copy(HERE / "checks.service", unit)
             wanted = root / "etc/systemd/system/multi-user.target.wants"
@@ -134,6 +142,35 @@ class Packages(unittest.TestCase):
                 daemon.terminate()
                 daemon.wait()
         self.assertRegex(said, r"(?s)^work .* results checked, 0 wrong, .*\nmax 5\n$")
+
+    def test_the_tarball_goes_into_a_system_whose_directories_are_links(self):
+        """As packaging/INSTALL says. Fedora and Arch have /usr/sbin as a link."""
+        (command,) = re.findall(r"^    (tar (?:.*\\\n)*.*)", (ROOT / "packaging/INSTALL").read_text(), re.MULTILINE)
+        self.assertEqual(command.count(" -C /usr "), 1)
+        with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
+            usr = pathlib.Path(scratch, "usr")
+            (usr / "bin").mkdir(parents=True)
+            (usr / "sbin").symlink_to("bin")
+            run("sh", "-c", command.replace(" -C /usr ", f" -C {usr} "), cwd=PACKAGES)
+            self.assertTrue((usr / "sbin").is_symlink())
+            self.assertTrue((usr / "bin/gpuctld").is_file())
+            left_out = {"INSTALL", "LICENSE"}
+            self.assertEqual({path.name for path in usr.iterdir()} & left_out, set())
+
+    @unittest.skipUnless("bookworm" in SUITES, "what a newer Debian builds is for it")
+    def test_old_systems_can_load_the_library_of_the_package_and_of_the_tarball(self):
+        (package,), (tarball,) = PACKAGES.glob("libgpuslice0_*.deb"), PACKAGES.glob("*.tar.gz")
+        with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
+            run("dpkg-deb", "-x", package, f"{scratch}/package")
+            os.mkdir(f"{scratch}/tarball")
+            run("tar", "-xzf", tarball, "-C", f"{scratch}/tarball")
+            libraries = list(pathlib.Path(scratch).rglob("libgpuslice.so.0"))
+            self.assertEqual(len(libraries), 2)
+            for library in libraries:
+                self.assertEqual(too_new(library), [], library)
+
+    def test_slurm_has_a_plugin(self):
+        self.assertTrue(list(PACKAGES.glob("gpuctl-slurm*_*.deb")))
 
     def test_the_product_is_small(self):
         sizes = {}
