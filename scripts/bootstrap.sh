@@ -35,6 +35,17 @@ agree() {
   [[ -z $answer || $answer == [Yy]* ]]
 }
 
+# to_be_had NAME...: the names, with libboost-dev in place of libboost1.81-dev where it is recent enough. Debian 12 has
+# an older one beside that, later ones have it alone.
+to_be_had() {
+  local package boost
+  boost=$(apt-cache show --no-all-versions libboost-dev 2>/dev/null | sed -n 's/^Version: //p')
+  for package in "$@"; do
+    if [[ $package == libboost1.81-dev ]] && dpkg --compare-versions "$boost" ge 1.81; then package=libboost-dev; fi
+    printf '%s\n' "$package"
+  done
+}
+
 # beside_systemd NAME...: the names; those of systemd's packages with the version that is installed. A newer one would
 # upgrade systemd, which restarts services of the machine. What cannot be had in that version is left out.
 beside_systemd() {
@@ -56,7 +67,7 @@ beside_systemd() {
 # script ends.
 install_packages() {
   local missing=() package
-  for package in "$@"; do package_installed "$package" || missing+=("$package"); done
+  for package in $(to_be_had "$@"); do package_installed "$package" || missing+=("$package"); done
   ((${#missing[@]})) || return 0
   command -v apt-get >/dev/null || fail "needed, and there is no apt-get to install them: ${missing[*]}"
   if ((EUID != 0)); then
@@ -68,6 +79,8 @@ install_packages() {
   export DEBIAN_FRONTEND=noninteractive
   local quiet=(-qq -o Dpkg::Use-Pty=0)
   apt-get "${quiet[@]}" update >&2
+  # Only now it is known what there is.
+  mapfile -t missing < <(to_be_had "${missing[@]}")
   mapfile -t missing < <(beside_systemd "${missing[@]}")
   ((${#missing[@]} == 0)) || apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}" >&2
 }

@@ -58,16 +58,18 @@ gpuctl ($version) unstable; urgency=medium
 CHANGELOG
 }
 
-# make_root: a clean root of the suite, which is kept for the next time.
+# make_root: a clean root of the suite, which is kept for the next time. bootstrap.sh there knows what it has.
 make_root() {
-  local base=$place/root wanted
+  local base=$place/root install
   [[ ! -d $base ]] || return 0
   say "making a root of $suite"
   mkdir -p "$place"
-  wanted=$(IFS=,; echo "debhelper,dh-python,libslurm-dev,${packages[*]}")
-  [[ $suite == bookworm ]] || wanted=${wanted/libboost1.81-dev/libboost-dev}
   rm -rf "$base.new"
-  mmdebstrap --quiet --variant=buildd --include="$wanted" "$suite" "$base.new" >&2 || fail "no root of $suite"
+  # shellcheck disable=SC2016  # the shell in the root expands it
+  install='chroot "$1" bash -c "source /tmp/bootstrap.sh
+    install_packages debhelper dh-python libslurm-dev \"\${packages[@]}\"" </dev/null && rm "$1/tmp/bootstrap.sh"'
+  mmdebstrap --quiet --variant=buildd --customize-hook="copy-in '$root/scripts/bootstrap.sh' /tmp" \
+    --customize-hook="$install" "$suite" "$base.new" >&2 || fail "no root of $suite"
   mv "$base.new" "$base"
 }
 
@@ -115,6 +117,7 @@ make_wheel() {
 
 bootstrap
 wanted=(dpkg-dev debhelper dh-python lintian file python3-pip python3-setuptools python3-wheel)
+[[ -n $suite ]] || wanted+=(libslurm-dev)
 if [[ -n $suite ]] || $tested; then
   ((EUID == 0)) || fail "clean roots need root"
   wanted+=(mmdebstrap systemd-container)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What scripts/bootstrap.sh installs: it says so and, on a terminal, asks; it never upgrades systemd. It goes on
-without a tool that only tests need."""
+"""What scripts/bootstrap.sh installs: it says so and, on a terminal, asks; it never upgrades systemd, and takes the
+Boost that there is. It goes on without a tool that only tests need."""
 
 import os
 import pathlib
@@ -12,7 +12,12 @@ BOOTSTRAP = pathlib.Path(__file__).resolve().parents[2] / "scripts/bootstrap.sh"
 # systemd 252.1 is installed. apt-get and apt-cache only say what they are asked.
 FAKES = """
 dpkg-query() { case "$*" in *libsystemd0*) printf 252.1 ;; *) return 1 ;; esac; }
-apt-cache() { printf 'libsystemd-dev | %s | somewhere\\n' "$AVAILABLE"; }
+apt-cache() {
+  case "$*" in
+    show*libboost-dev) printf 'Package: libboost-dev\\nVersion: %s\\n' "${BOOST-}" ;;
+    madison*) printf 'libsystemd-dev | %s | somewhere\\n' "${AVAILABLE-}" ;;
+  esac
+}
 apt-get() { printf 'apt-get %s\\n' "$*" >&2; }
 """
 
@@ -58,6 +63,20 @@ install_tools
                 self.assertRegex(done.stderr, rf"installing from PyPI, into build/tools: {tool} [\d.]+\n")
                 self.assertRegex(done.stderr, rf"pip install .*--target /nowhere/tools {tool}==[\d.]+\n")
                 self.assertEqual(done.stderr.count(f"going on without {tool}\n"), without)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root installs")
+    def test_it_takes_the_boost_that_is_recent_enough(self):
+        """Debian 13 has no libboost1.81-dev. What there is may be known only after `apt-get update`."""
+        for version, wanted in (
+            ("1.83.0.2", "libboost-dev"),
+            ("1.74.0.3", "libboost1.81-dev"),
+            ("", "libboost1.81-dev"),
+        ):
+            done = self.bash('install_packages "${packages[@]}"', env={**os.environ, "BOOST": version})
+            self.assertRegex(done.stderr, rf"apt-get .*install .* {wanted} ")
+        updated = "apt-get() { case $* in *update) BOOST=1.83 ;; *) printf 'apt-get %s\\n' \"$*\" >&2 ;; esac; }"
+        done = self.bash(f"{updated}; install_packages libboost1.81-dev", stdin=subprocess.DEVNULL)
+        self.assertRegex(done.stderr, r"apt-get .*install .*-recommends libboost-dev\n")
 
     def test_on_a_terminal_it_asks(self):
         for answer, agreed in (("\n", True), ("y\n", True), ("n\n", False)):
