@@ -107,7 +107,7 @@ QUESTIONS = (
     ),
     Question(
         "And if I only say how fast?",
-        "`--latency 2x` for the server: twice of what it takes alone",
+        "`--isolation isolated --latency 2x` for the server: twice of what it takes alone",
         "isolated-2x",
         ("mps-stream", "sliced"),
         (("resnet", "two"), ("resnet", "matmul")),

@@ -11,15 +11,16 @@ namespace {
 constexpr double kSure = 1.1;
 
 /// What bursts take alone, as one member of LatencyPromise has it.
-using Alone = std::chrono::nanoseconds LatencyPromise::*;
+using TakesAlone = std::chrono::nanoseconds LatencyPromise::*;
 
-std::string takes(const LatencyPromise& promise, Alone alone) {
+std::string takes(const LatencyPromise& promise, TakesAlone alone) {
   return promise.path + ((promise.*alone).count() == 0 ? "" : " (" + time_text(promise.*alone) + " alone)");
 }
 
 /// Why the slices of which `wanted` is one cannot all be in time where their bursts come together, if these take
 /// `sure` times as long as their targets allow; "": they can.
-std::string together(const LatencyPromise& wanted, std::span<const LatencyPromise> others, Alone alone, double sure) {
+std::string together(const LatencyPromise& wanted, std::span<const LatencyPromise> others, TakesAlone alone,
+                     double sure) {
   std::vector<const LatencyPromise*> all{&wanted};
   for (const LatencyPromise& other : others)
     if (other.by_turns && other.alone.count() > 0 && other.alone <= other.at_most()) all.push_back(&other);
@@ -69,10 +70,10 @@ Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> ot
   return admission;
 }
 
-Room room_for(const SliceTree& tree, std::string_view path, std::uint64_t memory) {
+Unpromised room_for(const SliceTree& tree, std::string_view path, std::uint64_t memory) {
   const std::string_view parent = parent_path(path);
   const Slice& above = *tree.find(parent);
-  Room room;
+  Unpromised room;
   for (const auto& [other, slice] : tree.slices()) {
     if (other == "/" || other == path || parent_path(other) != parent) continue;
     room.reserved += slice.reserve;

@@ -47,13 +47,13 @@ inline bool same_but_target(const Slice& a, Slice b) {
 Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> others);
 
 /// What the slices beside one are promised of a GPU, and what can still be promised to it.
-struct Room {
+struct Unpromised {
   CapSM reserved{}, reserve_free{};
   std::uint64_t memory_kept = 0, memory_free = 0;  ///< bytes
 };
 
 /// `tree`: as it is on one GPU, of `memory` bytes. What the slice is promised itself is part of what is free for it.
 /// The root has what it has not promised to those below it.
-Room room_for(const SliceTree& tree, std::string_view path, std::uint64_t memory);
+Unpromised room_for(const SliceTree& tree, std::string_view path, std::uint64_t memory);
 
 }  // namespace gpuctl::sched

@@ -111,7 +111,7 @@ TEST(Room, IsWhatTheSlicesBesideAreNotPromised) {
   ASSERT_TRUE(tree.create("batch", {}, kRoot));
   const auto is = [&](const char* path, std::uint32_t reserved, std::uint32_t free, std::uint64_t kept,
                       std::uint64_t free_bytes) {
-    const Room room = room_for(tree, path, 100);
+    const Unpromised room = room_for(tree, path, 100);
     EXPECT_EQ(room.reserved.count, reserved) << path;
     EXPECT_EQ(room.reserve_free.count, free) << path;
     EXPECT_EQ(room.memory_kept, kept) << path;

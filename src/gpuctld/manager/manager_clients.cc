@@ -158,7 +158,7 @@ sched::SliceResult<std::vector<std::string>> Manager::would_admit(const std::str
 std::vector<ipc::Room> Manager::room_for(const std::string& path) {
   std::vector<ipc::Room> rooms;
   for (std::size_t device = 0; device < scheduler_.devices().size(); ++device) {
-    const sched::Room room = scheduler_.room_for(device, path);
+    const sched::Unpromised room = scheduler_.room_for(device, path);
     rooms.push_back({.device = scheduler_.devices()[device].index,
                      .reserved = room.reserved.count,
                      .reserve_free = room.reserve_free.count,

@@ -172,7 +172,7 @@ class Scheduler {
   sched::Admission admits_target(const sched::SliceTree& tree, const std::string& path) const;
 
   /// What is promised of a device to the slices beside one, and what is left to promise to it.
-  sched::Room room_for(std::size_t device, const std::string& path) const;
+  sched::Unpromised room_for(std::size_t device, const std::string& path) const;
   /// Which part of a device's time, 0 to 1, programs of isolated slices beside `path` used in the last ten seconds or
   /// so; none: not known.
   std::optional<double> isolated_part(std::size_t device, const std::string& path, std::uint64_t now_ns) const;

@@ -109,7 +109,7 @@ std::optional<double> Scheduler::isolated_part(std::size_t device, const std::st
   return std::min(1.0, sm_s / (seconds * devices_[device].sms));
 }
 
-sched::Room Scheduler::room_for(std::size_t device, const std::string& path) const {
+sched::Unpromised Scheduler::room_for(std::size_t device, const std::string& path) const {
   const sched::GpuSize gpu = size_of(devices_[device]);
   return sched::room_for(tree_.on(gpu), path, gpu.memory);
 }
