@@ -12,7 +12,7 @@ namespace gpuctl::cli {
 /// Becomes gpuctl-mount, which is installed apart: it needs Python and FUSE.
 Action declare_mount(Arguments& arguments) {
   auto directory = std::make_shared<std::string>();
-  arguments.add("DIR", *directory, "Where the slices are to be seen as directories").required();
+  arguments.add("DIRECTORY", *directory, "Where the slices are to be seen as directories").required();
 
   return [directory](Context& context) -> Outcome<int> {
     constexpr const char* kTool = "gpuctl-mount";
