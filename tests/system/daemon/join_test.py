@@ -106,7 +106,8 @@ class Join(instance.SystemTest):
             program.stop()
 
     def test_a_slice_for_all_others(self):
-        self.daemon.stop()
+        self.daemon.process.terminate()
+        self.daemon.wait()
         self.start_daemon(config='[daemon]\ndefault_slice = "others"\n[slice.others]\n')
         program = self.start_nowhere()
         self.assertEqual(self.slices_with_programs(), {"others": 1})
