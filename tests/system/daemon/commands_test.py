@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md"] + [
 MANUAL = sorted(path for path in (ROOT / "man").iterdir() if re.fullmatch(r"\.[1-8]", path.suffix))
 INDENTED = re.compile(r"^ {4}(?:\$ )?(gpuctl [a-z][a-z0-9-]*(?: [^>].*)?)$", re.MULTILINE)
 WITHIN = re.compile(r"`(gpuctl [^`]+)`")
-SCRIPTS = ("server", "a.out", "program", "compute-sanitizer")
+SCRIPTS = ("server", "a.out", "program", "compute-sanitizer", "gpuctl-mount")
 ARE_WHOLE = ("top", "doctor", "list", "status", "events")  # verbs that need no more words
 
 
@@ -88,6 +88,7 @@ class Commands(instance.SystemTest):
             "alice": "root",
             "alice:ml": "0:0",
             "/run/cdi/gpuctl.json": self.scratch / "devices.json",
+            **dict.fromkeys(("examples/serve.py", "examples/train.py"), "train.py"),
         }
         if verb == "rewrite":
             meant |= dict.fromkeys(("FILE", "./a.out", "./server"), instance.CUDA_PROGRAMS / "vector_add.fatbin")
@@ -98,6 +99,8 @@ class Commands(instance.SystemTest):
             rest.append("--once")
         if verb == "monitor" and "--seconds" not in rest:
             rest += ["--seconds", "1"]
+        if "--pressure" in rest:
+            rest.append("--help")  # it has no end
         if verb == "save":
             rest += ["--config", str(self.scratch / "gpuctl.toml")]
         return ["gpuctl", verb, *rest]
