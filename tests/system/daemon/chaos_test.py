@@ -23,7 +23,15 @@ NOT_STARTED = 125  # gpuctl run could not start the program
 SHORT_S = (0.05, 0.4)  # how long an accident lasts that ends by itself
 BAD_CONFIG = "no_such_key = 1\n"
 # What the test changes while programs run, and the values.
-CHANGES = {"max": (3, 5, 8), "weight": (1, 10, 300), "priority": (-3, 0, 7)}
+CHANGES = {
+    "max": (3, 5, 8),
+    "weight": (1, 10, 300),
+    "priority": (-3, 0, 7),
+    "quota": ("20ms/50ms", "none"),
+    "memory_max": (1 << 30, 2 << 30),
+    "memory_high": (1 << 29, 1 << 30),
+    "latency": ("2ms", "1s", "none"),
+}
 
 
 class Chaos(endurance.Endurance):
@@ -132,8 +140,31 @@ class Chaos(endurance.Endurance):
     def accident_settings_changed(self):
         self.change_a_setting()
 
+    def accident_frozen_for_a_while(self):
+        path = self.random.choice(("batch", "batch/a", "batch/b"))
+        self.gpuctl("freeze", path)
+        self.sleep()
+        self.gpuctl("thaw", path)
+
+    def accident_moved_there_and_back(self):
+        pid = self.running["batch/b"].pid
+        for path in ("batch/a", "batch/b"):
+            self.gpuctl("move", pid, path)
+            self.sleep()
+
+    def accident_daemon_killed_while_a_slice_is_frozen(self):
+        self.gpuctl("freeze", "batch/a")
+        self.accident_daemon_killed()
+        self.gpuctl("thaw", "batch/a")
+
     def accident_slice_comes_and_goes(self):
-        self.gpuctl("create-slice", "guest", "--reserve", 1)
+        self.guest_comes_and_goes("--reserve", 1, "--memory-min", "64M")
+
+    def accident_isolated_slice_comes_and_goes(self):
+        self.guest_comes_and_goes("--isolation", "isolated", "--latency", "2x", "--join", "group:0")
+
+    def guest_comes_and_goes(self, *settings):
+        self.gpuctl("create-slice", "guest", *settings)
         client = self.start_client("guest")
         client.wait_started()
         client.kill()
@@ -186,7 +217,7 @@ class Chaos(endurance.Endurance):
         path = self.random.choice(("batch", "batch/a", "batch/b"))
         key = self.random.choice(sorted(CHANGES))
         value = self.random.choice(CHANGES[key])
-        done = self.gpuctl("set", path, f"{key}={value}", check=must)
+        done = self.gpuctl("set", path, f"{key.replace('_', '-')}={value}", check=must)
         if done.returncode == 0:
             self.slices[path][key] = value
         return done.returncode == 0

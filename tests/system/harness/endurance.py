@@ -38,7 +38,8 @@ class Watcher(threading.Thread):
                 connection = None
                 continue
             self.looks += 1
-            grants = (usage["granted"] for client in seen["clients"] for usage in client["usage"])
+            shares = (client for client in seen["clients"] if not client["isolated"])  # others have it by turns
+            grants = (usage["granted"] for client in shares for usage in client["usage"])
             self.most = max(self.most, sum(grants))
         if connection:
             connection.close()
