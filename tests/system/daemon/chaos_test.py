@@ -28,7 +28,7 @@ CHANGES = {
     "weight": (1, 10, 300),
     "priority": (-3, 0, 7),
     "quota": ("20ms/50ms", "none"),
-    "memory_max": (1 << 30, 2 << 30),
+    "memory_max": (4 << 30, 8 << 30),
     "memory_high": (1 << 29, 1 << 30),
     "latency": ("2ms", "1s", "none"),
 }
