@@ -193,6 +193,8 @@ class Chaos(endurance.Endurance):
         for program in crowd:
             if program.wait() == NOT_STARTED and may_be_refused:
                 self.assertRegex(program.err(), r"^gpuctl: [^\n]*(gpuctld|connect)[^\n]*\n$")  # one line says why
+            elif may_be_refused and "CUDA_ERROR_OUT_OF_MEMORY" in program.err():
+                pass  # its memory is limited, and nobody has more than the daemon can record
             else:
                 self.assertEqual(program.wait(), 0, program.err() + program.out())
 
