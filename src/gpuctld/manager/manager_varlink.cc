@@ -519,7 +519,7 @@ std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const 
     on.max_refusals = memory.max_refusals;
     const bool is_news = *on.granted + *on.memory_peak + *on.max_refusals > 0 ||
                          there.memory_min != scheduler_.tree().find(path)->memory_min;
-    if (!same || is_news) all.push_back(std::move(on));
+    if (!same || is_news) all.push_back(on);
   }
   return all;
 }
