@@ -119,28 +119,58 @@ std::vector<bool> page_of(std::size_t rows, std::size_t most, std::size_t chosen
   return shown;
 }
 
-/// The latest samples as a line of bars, oldest first.
-std::string spark(const TopView& view, const std::string& slice) {
+/// The latest of `heights`, each from 0 to 1, as a line of bars, oldest first.
+std::string spark(const std::vector<double>& heights, bool utf8) {
   constexpr std::size_t kColumns = 8;
-  constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const auto found = view.history.find(slice);
-  if (found == view.history.end()) return "-";
-  const std::vector<double>& samples = found->second;
+  constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
   std::string text;
-  for (std::size_t i = samples.size() - std::min(samples.size(), kColumns); i < samples.size(); ++i)
-    text += kBars[static_cast<std::size_t>(std::ceil(samples[i] * 8))];
+  for (std::size_t i = heights.size() - std::min(heights.size(), kColumns); i < heights.size(); ++i)
+    text += (utf8 ? kBlocks : kAscii)[static_cast<std::size_t>(std::ceil(heights[i] * 8))];
   return text;
 }
 
-/// With the fairness of each slice if it is known of any.
-Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, const TopView& view, bool bars,
-                 std::size_t most) {
+std::string granted_spark(const TopView::History& samples, bool utf8) {
+  std::vector<double> heights;
+  for (const TopView::Sample& sample : samples) heights.push_back(sample.granted);
+  return spark(heights, utf8);
+}
+
+/// From the least to the greatest p99 of the samples by their logarithms, blank where nothing was counted. The scale
+/// has at least an octave, lest noise fill it. "-": nothing was counted in any.
+std::string p99_spark(const TopView::History& samples, bool utf8) {
+  const auto octave = [](const TopView::Sample& sample) { return std::log2(std::max(1.0, *sample.p99_us)); };
+  std::optional<double> least, greatest;
+  for (const TopView::Sample& sample : samples) {
+    if (!sample.p99_us) continue;
+    least = std::min(least.value_or(octave(sample)), octave(sample));
+    greatest = std::max(greatest.value_or(octave(sample)), octave(sample));
+  }
+  if (!least) return "-";
+  const double octaves = std::max(1.0, *greatest - *least);
+  std::vector<double> heights;
+  for (const TopView::Sample& sample : samples)
+    heights.push_back(sample.p99_us ? (1 + std::round(7 * (octave(sample) - *least) / octaves)) / 8 : 0);
+  return spark(heights, utf8);
+}
+
+/// With the fairness of each slice if it is known of any, and on a terminal with its history.
+Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, const TopView& view,
+                 const ScreenStyle& style, std::size_t most) {
   using enum Table::Align;
-  std::vector<Table::Column> columns{
-      {"SLICE", left, 12},          {"RESERVE", right},         {"MAX", right},
-      {"WEIGHT", right, 0, 2},      {"PRIORITY", right, 0, 3},  {"POLICY", left, 0, 4},
-      {"GRANTED", right},           {"DEMAND", right},          {"CLIENTS", right, 0, 1},
-      {"LATELY", left, 0, 8, true}, {"P50", right, 0, 9, true}, {"P99", right, 0, 0, true}};
+  std::vector<Table::Column> columns{{"SLICE", left, 12},
+                                     {"RESERVE", right},
+                                     {"MAX", right},
+                                     {"WEIGHT", right, 0, 2},
+                                     {"PRIORITY", right, 0, 3},
+                                     {"POLICY", left, 0, 4},
+                                     {"GRANTED", right},
+                                     {"DEMAND", right},
+                                     {"CLIENTS", right, 0, 1},
+                                     {"LATELY", left, 0, 8, true},
+                                     {"P50", right, 0, 9, true},
+                                     {"P99", right, 0, 0, true},
+                                     {"P99 LATELY", left, 0, 10, true}};
   const bool served = !now.fairness.empty();
   if (served) columns.insert(columns.end(), {{"ANTT", right, 0, 5}, {"DNTT", right, 0, 6}, {"STP", right, 0, 7}});
   Part part{Table(std::move(columns))};
@@ -164,6 +194,8 @@ Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, con
     const ipc::Slice& s = *rows[i].slice;
     if (one_chosen && view.pane == TopView::Pane::slices && s.path == view.slice) part.chosen = in_part;
     ++in_part;
+    const auto history = view.history.find(s.path);
+    const bool sparks = style.width != 0 && history != view.history.end();
     // The daemon says the most of any device, and counts what nobody wants as granted.
     SliceSms sms = slice_sms(now, s.path);
     if (now.devices.size() <= 1) sms.demand = s.demand;
@@ -176,9 +208,10 @@ Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, con
                                    std::to_string(sms.granted),
                                    std::to_string(sms.demand),
                                    std::to_string(s.clients),
-                                   bars ? spark(view, s.path) : "-",
+                                   sparks ? granted_spark(history->second, style.utf8) : "-",
                                    latency_text(s.latencies, &ipc::Latency::p50_us),
-                                   latency_text(s.latencies, &ipc::Latency::p99_us)};
+                                   latency_text(s.latencies, &ipc::Latency::p99_us),
+                                   sparks ? p99_spark(history->second, style.utf8) : "-"};
     if (const ipc::Fairness* f = fairness_of(now.fairness, s.path); f != nullptr && f->programs > 0)
       cells.insert(cells.end(), {format_slowdown(f->antt), format_slowdown(f->dntt), format_slowdown(f->stp)});
     else if (served)
@@ -278,15 +311,16 @@ std::string headline(const ipc::Snapshot& now, const TopRows& rows, const Screen
 
 std::vector<std::string> help_lines(const ScreenStyle& style) {
   std::vector<std::string> lines{"gpuctl top: keys", ""};
-  for (const char* line : {"arrows, PgUp, PgDn, Home, End   choose a row", "Tab        programs or slices",
-                           "Space      fold the chosen slice, or unfold it",
-                           "/          only rows with some text in slice, command or process id",
-                           "o          sort programs by slice, time busy, SMs granted, launches, p99",
-                           "k          end the chosen program, or all in the chosen slice; asks first",
-                           "e          change settings of the chosen slice, or of the chosen program's",
-                           "Esc        choose nothing, show all", "q          quit", "",
-                           "[##==..]   of a GPU's SMs: held, granted and not held, free",
-                           "LATELY     SMs granted, the latest samples", "", "Any key goes back."})
+  for (const char* line :
+       {"arrows, PgUp, PgDn, Home, End   choose a row", "Tab        programs or slices",
+        "Space      fold the chosen slice, or unfold it",
+        "/          only rows with some text in slice, command or process id",
+        "o          sort programs by slice, time busy, SMs granted, launches, p99",
+        "k          end the chosen program, or all in the chosen slice; asks first",
+        "e          change settings of the chosen slice, or of the chosen program's",
+        "Esc        choose nothing, show all", "q          quit", "",
+        "[##==..]   of a GPU's SMs: held, granted and not held, free", "LATELY     SMs granted, the latest samples",
+        "P99 LATELY the p99 likewise, on a scale by logarithm", "", "Any key goes back."})
     lines.emplace_back(line);
   for (std::string& line : lines) line = fit(line, style.width);
   if (style.height != 0 && lines.size() > style.height) lines.resize(style.height);
@@ -324,7 +358,7 @@ std::vector<std::string> render_top(const ipc::Snapshot* before, const ipc::Snap
   if (!lines.empty()) lines.emplace_back();
 
   const Room room = room_for(rows, lines.size() + 3, style.height);  // two titles, and a line between the tables
-  add_part(lines, slices_part(now, rows.slices, view, style.width != 0 && style.utf8, room.slices), "slices", style);
+  add_part(lines, slices_part(now, rows.slices, view, style, room.slices), "slices", style);
   lines.emplace_back();
   if (model.clients.empty()) {
     lines.push_back(

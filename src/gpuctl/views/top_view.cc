@@ -275,11 +275,13 @@ std::string order_name(Order order) {
 void remember(TopView& view, const ipc::Snapshot& now) {
   std::int64_t sms = 0;
   for (const ipc::Device& device : now.devices) sms += device.sms;
-  std::map<std::string, std::vector<double>> kept;
+  std::map<std::string, TopView::History> kept;
   for (const ipc::Slice& slice : now.slices) {
-    std::vector<double>& samples = kept[slice.path] = std::move(view.history[slice.path]);
+    TopView::History& samples = kept[slice.path] = std::move(view.history[slice.path]);
     const auto granted = static_cast<double>(slice_sms(now, slice.path).granted);
-    samples.push_back(sms > 0 ? std::clamp(granted / static_cast<double>(sms), 0.0, 1.0) : 0);
+    TopView::Sample& sample = samples.emplace_back();
+    if (sms > 0) sample.granted = std::clamp(granted / static_cast<double>(sms), 0.0, 1.0);
+    if (const ipc::Latency* latency = lately(slice.latencies)) sample.p99_us = latency->p99_us;
     if (samples.size() > kRemembered) samples.erase(samples.begin());
   }
   view.history = std::move(kept);

@@ -19,6 +19,12 @@ struct TopView {
   enum class Pane { programs, slices };
   enum class Order { slice, busy, granted, launches, p99 };
   enum class Asking { nothing, filter, setting, kill, help };
+  /// What a slice had when one snapshot was taken.
+  struct Sample {
+    double granted = 0;            ///< this part of the GPUs' SMs
+    std::optional<double> p99_us;  ///< of its bursts and requests lately; none: nothing was counted
+  };
+  using History = std::vector<Sample>;  ///< the latest last
 
   Pane pane = Pane::programs;  ///< in which the arrows move
   std::optional<std::string> slice;
@@ -27,10 +33,9 @@ struct TopView {
   std::string filter;                                            ///< only rows with this in them
   Order order = Order::slice;
   Asking asking = Asking::nothing;
-  std::string typed;  ///< so far, as the answer
-  std::string note;   ///< for the first line, until the next key
-  /// Of each slice, by its path: which part of the GPUs' SMs it was granted, the latest last.
-  std::map<std::string, std::vector<double>> history;
+  std::string typed;                       ///< so far, as the answer
+  std::string note;                        ///< for the first line, until the next key
+  std::map<std::string, History> history;  ///< of each slice, by its path
 };
 
 /// What of the model is shown, in which order.

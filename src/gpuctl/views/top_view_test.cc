@@ -217,6 +217,53 @@ TEST(TopView, WhatSlicesHadLatelyIsDrawn) {
   EXPECT_EQ(person.view.history.size(), 1u);
 }
 
+/// A snapshot for each p99, in us, of the slice "a"; 0: nothing was counted.
+void remember_p99(Person& person, const std::vector<double>& p99) {
+  for (const double us : p99) {
+    person.now.slices[1].latencies.clear();
+    if (us > 0) person.now.slices[1].latencies = {{"bursts", 10, 1, us, us, us}};
+    remember(person.view, person.now);
+  }
+}
+
+/// The row of the slice "a" where all columns fit.
+std::string row_of_a(const Person& person, bool utf8 = true) {
+  for (const std::string& line : render_top(nullptr, person.now, {140, 100, false, utf8}, person.view))
+    if (line.starts_with("  a ")) return line;
+  return {};
+}
+
+TEST(TopView, TheP99OfSlicesIsDrawnByItsLogarithm) {
+  Person person;
+  remember_p99(person, {100, 0, 800, 6400, 100, 12800, 200, 400});
+  EXPECT_TRUE(row_of_a(person).ends_with("  ▁ ▄▇▁█▂▃")) << row_of_a(person);
+  EXPECT_TRUE(row_of_a(person, false).ends_with("  . =#.@:-")) << row_of_a(person, false);
+  EXPECT_NE(person.screen(140)[3].find("P99  P99 LATELY"), std::string::npos) << person.screen(140)[3];
+}
+
+TEST(TopView, AP99ThatHardlyChangesIsNotDrawnAsAGreatChange) {
+  Person person;
+  remember_p99(person, {1000, 1060, 1000, 1000, 1000, 1000, 1000, 1060});
+  EXPECT_TRUE(row_of_a(person).ends_with("  ▁▂▁▁▁▁▁▂")) << row_of_a(person);
+  person.view.history.clear();
+  remember_p99(person, {1000});
+  EXPECT_TRUE(row_of_a(person).ends_with("  ▁")) << row_of_a(person);
+}
+
+TEST(TopView, WhereNoP99IsKnownNoneIsDrawn) {
+  Person person;
+  remember_p99(person, {0, 0});
+  EXPECT_EQ(person.screen(140)[3].find("P99"), std::string::npos) << person.screen(140)[3];
+}
+
+TEST(TopView, SmsAreDrawnWithoutUtf8Too) {
+  Person person;
+  for (int i = 0; i < 8; ++i) remember(person.view, person.now);
+  const Lines lines = render_top(nullptr, person.now, {140, 100, false, false}, person.view);
+  EXPECT_TRUE(std::ranges::any_of(lines, [](const std::string& line) { return line.ends_with("  --------"); }))
+      << "26 of 100 SMs";
+}
+
 TEST(TopView, EveryKeyInEveryStateFitsTheWindow) {
   Person person;
   for (const Key& key : {Key{down},
