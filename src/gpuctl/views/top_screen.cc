@@ -158,6 +158,7 @@ std::string p99_spark(const TopView::History& samples, bool utf8) {
 Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, const TopView& view,
                  const ScreenStyle& style, std::size_t most) {
   using enum Table::Align;
+  const int drop_granted = view.sparks_first ? 1 : 8, drop_p99 = view.sparks_first ? 1 : 10;
   std::vector<Table::Column> columns{{"SLICE", left, 12},
                                      {"RESERVE", right},
                                      {"MAX", right},
@@ -167,10 +168,10 @@ Part slices_part(const ipc::Snapshot& now, const std::vector<TreeRow>& rows, con
                                      {"GRANTED", right},
                                      {"DEMAND", right},
                                      {"CLIENTS", right, 0, 1},
-                                     {"LATELY", left, 0, 8, true},
+                                     {"LATELY", left, 0, drop_granted, true},
                                      {"P50", right, 0, 9, true},
                                      {"P99", right, 0, 0, true},
-                                     {"P99 LATELY", left, 0, 10, true}};
+                                     {"P99 LATELY", left, 0, drop_p99, true}};
   const bool served = !now.fairness.empty();
   if (served) columns.insert(columns.end(), {{"ANTT", right, 0, 5}, {"DNTT", right, 0, 6}, {"STP", right, 0, 7}});
   Part part{Table(std::move(columns))};
@@ -318,9 +319,10 @@ std::vector<std::string> help_lines(const ScreenStyle& style) {
         "o          sort programs by slice, time busy, SMs granted, launches, p99",
         "k          end the chosen program, or all in the chosen slice; asks first",
         "e          change settings of the chosen slice, or of the chosen program's",
-        "Esc        choose nothing, show all", "q          quit", "",
-        "[##==..]   of a GPU's SMs: held, granted and not held, free", "LATELY     SMs granted, the latest samples",
-        "P99 LATELY the p99 likewise, on a scale by logarithm", "", "Any key goes back."})
+        "l          LATELY instead of settings, where not all fits", "Esc        choose nothing, show all",
+        "q          quit", "", "[##==..]   of a GPU's SMs: held, granted and not held, free",
+        "LATELY     SMs granted, the latest samples", "P99 LATELY the p99 likewise, on a scale by logarithm", "",
+        "Any key goes back."})
     lines.emplace_back(line);
   for (std::string& line : lines) line = fit(line, style.width);
   if (style.height != 0 && lines.size() > style.height) lines.resize(style.height);

@@ -234,6 +234,9 @@ TopRequest press(TopView& view, const Key& key, const TopRows& rows, std::size_t
     case 'o':
       view.order = static_cast<Order>((static_cast<std::size_t>(view.order) + 1) % kOrderNames.size());
       break;
+    case 'l':
+      view.sparks_first = !view.sparks_first;
+      break;
     case ' ':
       fold(view, rows);
       break;

@@ -33,8 +33,9 @@ struct TopView {
   std::string filter;                                            ///< only rows with this in them
   Order order = Order::slice;
   Asking asking = Asking::nothing;
-  std::string typed;                       ///< so far, as the answer
-  std::string note;                        ///< for the first line, until the next key
+  std::string typed;          ///< so far, as the answer
+  std::string note;           ///< for the first line, until the next key
+  bool sparks_first = false;  ///< where not all columns fit, those of the history stay rather than settings
   std::map<std::string, History> history;  ///< of each slice, by its path
 };
 

@@ -264,6 +264,18 @@ TEST(TopView, SmsAreDrawnWithoutUtf8Too) {
       << "26 of 100 SMs";
 }
 
+TEST(TopView, ANarrowTerminalShowsWhatSlicesHadAfterAKey) {
+  Person person;
+  remember_p99(person, {100, 200});
+  const std::string usual = person.screen()[3];
+  EXPECT_EQ(usual.find("LATELY"), std::string::npos) << usual;
+  EXPECT_NE(usual.find("WEIGHT  PRIORITY  POLICY"), std::string::npos) << usual;
+  person.type("l");
+  EXPECT_EQ(person.screen()[3], "SLICE  RESERVE  MAX  GRANTED  DEMAND  CLIENTS  LATELY     P99  P99 LATELY");
+  person.type("l");
+  EXPECT_EQ(person.screen()[3], usual);
+}
+
 TEST(TopView, EveryKeyInEveryStateFitsTheWindow) {
   Person person;
   for (const Key& key : {Key{down},
@@ -279,6 +291,7 @@ TEST(TopView, EveryKeyInEveryStateFitsTheWindow) {
                          {enter},
                          {end},
                          {character, 'o'},
+                         {character, 'l'},
                          {character, '?'}}) {
     person.press(key);
     for (const std::size_t width : {1u, 10u, 40u, 80u, 200u})
