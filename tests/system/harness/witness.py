@@ -22,14 +22,16 @@ EXITING = 0x4  # PF_EXITING of the kernel's include/linux/sched.h
 HOLDERS = 2  # of evicted launches, one for each that a program has outstanding: they do no work
 
 
-def goes_on(pid):
-    """Whether the process is there and does not end: the page of one that ends says that it may use all."""
+def began(pid):
+    """When the process that goes on began, as Linux counts; None if it is gone or ends: the page of one that ends says
+    that it may use all.
+    """
     try:
         with open(f"/proc/{pid}/stat") as file:
             state, *numbers = file.read().rpartition(")")[2].split()
     except OSError:
-        return False
-    return state not in "ZX" and not int(numbers[5]) & EXITING
+        return None
+    return None if state in "ZX" or int(numbers[5]) & EXITING else numbers[18]
 
 
 class Witness(threading.Thread):
@@ -42,6 +44,7 @@ class Witness(threading.Thread):
         super().__init__(daemon=True)
         self.test, self.pids = test, pids
         self.pages = {}  # by the file's number, the oldest first; None: it is not looked at
+        self.began = {}  # of pages that were in use: when their process began, as its number is another's later
         self.ended = threading.Event()
         self.looks = self.over = 0
         self.worst = {}  # what programs at work could use, where that was more than there is
@@ -62,7 +65,11 @@ class Witness(threading.Thread):
         return self.pids is not None and self.pids <= {page[PID] for page in self.pages.values() if page}
 
     def look(self):
-        latest = {page[PID]: page for page in self.pages.values() if page and page[BEAT]}
+        in_use = {number: page for number, page in self.pages.items() if page and page[BEAT]}
+        for number in in_use.keys() - self.began.keys():
+            self.began[number] = began(in_use[number][PID])
+        latest = {page[PID]: page for page in in_use.values()}
+        since = {page[PID]: self.began[number] for number, page in in_use.items()}
         before = {pid: page[EPOCH] for pid, page in latest.items()}
         may_use = {
             pid: page[CAPSM]
@@ -71,7 +78,7 @@ class Witness(threading.Thread):
             and (page[DEMAND] or page[OUTSTANDING])
             and page[FLAGS] >> MODE_SHIFT & MODE_MASK in HAVE_OWN_SMS
         }
-        may_use = {pid: sms for pid, sms in may_use.items() if goes_on(pid)}
+        may_use = {pid: sms for pid, sms in may_use.items() if since[pid] and began(pid) == since[pid]}
         self.blocks.stdin.write("\n")
         words = [int(word) for word in self.blocks.stdout.readline().split()]
         if not may_use or any(page[EPOCH] != before[pid] for pid, page in latest.items()):
