@@ -1,5 +1,8 @@
 """What gpuctl-exporter serves: as docs/metrics.md says, and to a real Prometheus where there is one."""
 
+import copy
+import http.server
+import importlib.util
 import json
 import os
 import pathlib
@@ -14,6 +17,7 @@ import threading
 import unittest
 import urllib.parse
 import urllib.request
+import xml.etree.ElementTree
 
 from tests.system.harness import instance
 
@@ -23,7 +27,11 @@ RULES = ROOT / "share/prometheus/gpuctl.rules.yml"
 UNIT = ROOT / "packaging/debian/gpuctl-exporter.service"
 MANUAL = ROOT / "man/gpuctl-exporter.1"
 DASHBOARD = ROOT / "share/grafana/gpuctl.json"
+RENDER = ROOT / "share/grafana/render.py"
+SCHEMA = pathlib.Path(__file__).with_name("grafana_dashboard.schema.json")
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+sys.path.append(str(instance.BUILD / "tools"))  # scripts/bootstrap.sh: kubernetes-validate brings jsonschema
+HAS_SCHEMAS = importlib.util.find_spec("jsonschema") is not None
 
 
 def has_client(python):
@@ -72,6 +80,141 @@ class Pages(unittest.TestCase):
         expressions = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
         self.assertGreater(len(expressions), 5)
         self.assertLessEqual(used(" ".join(expressions)), queryable())
+
+    def test_panels_of_the_dashboard_have_their_own_ids_and_places(self):
+        panels = json.loads(DASHBOARD.read_text())["panels"]
+        self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
+        taken = {}
+        for panel in panels:
+            x, y, w, h = (panel["gridPos"][key] for key in "xywh")
+            self.assertLessEqual(x + w, 24, panel["title"])
+            for cell in ((column, row) for column in range(x, x + w) for row in range(y, y + h)):
+                self.assertNotIn(cell, taken, f"{panel['title']} is on {taken.get(cell)}")
+                taken[cell] = panel["title"]
+
+    @unittest.skipUnless(HAS_SCHEMAS, "no jsonschema (Debian: python3-jsonschema)")
+    def test_the_dashboard_is_as_its_schema_has_it(self):
+        import jsonschema
+
+        board, schema = json.loads(DASHBOARD.read_text()), json.loads(SCHEMA.read_text())
+        jsonschema.validate(board, schema)
+        for number, panel in enumerate(board["panels"]):
+            for path, wrong in (
+                (("type",), "timeserie"),
+                (("gridPos", "w"), 25),
+                (("fieldConfig", "defaults", "unit"), "second"),
+                (("options", "legends"), {}),
+                (("targets", 0, "expression"), "up"),
+                (("targets", 0, "expr"), ""),
+                (("datasource", "uid"), "of one machine"),
+            ):
+                with self.subTest(panel=panel["title"], path=path):
+                    spoilt = copy.deepcopy(board)
+                    *outer, last = path
+                    part = spoilt["panels"][number]
+                    for key in outer:
+                        part = part[key]
+                    part[last] = wrong
+                    with self.assertRaises(jsonschema.ValidationError):
+                        jsonschema.validate(spoilt, schema)
+
+
+def drawn(svg):
+    """Of each panel that share/grafana/render.py drew: its texts, and how many lines and cells it has."""
+    name = "{http://www.w3.org/2000/svg}"
+    panels = {}
+    for panel in xml.etree.ElementTree.parse(svg).iter(name + "svg"):
+        if panel.get("class") == "panel":
+            texts = ["".join(one.itertext()) for one in panel.iter(name + "text")]
+            kinds = [one.get("class") for one in panel.iter()]
+            panels[panel.findtext(name + "title")] = texts[1:], kinds.count("line"), kinds.count("cell")
+    return panels
+
+
+class Drawing(unittest.TestCase):
+    """share/grafana/render.py, of what a server says that stands for a Prometheus."""
+
+    def setUp(self):
+        self.said, self.asked = {}, []
+        test = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                url = urllib.parse.urlsplit(self.path)
+                query = dict(urllib.parse.parse_qsl(url.query))
+                test.asked.append((url.path, query["query"]))
+                status, result = 200, []
+                for metric, of in test.said.items():
+                    if metric in query["query"]:
+                        status, result = of(query)
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps({"data": {"result": result}, "error": "said no"}).encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def render(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            svg = pathlib.Path(scratch) / "panels.svg"
+            url = f"http://127.0.0.1:{self.server.server_port}/"
+            done = subprocess.run([sys.executable, str(RENDER), url, str(svg)], capture_output=True, text=True)
+            return done, drawn(svg) if svg.exists() else {}
+
+    def say(self, metric, *series):
+        """series: labels and values, which are a step apart and end now."""
+
+        def of(query):
+            if "time" in query:
+                return 200, [
+                    {"metric": labels, "value": [float(query["time"]), value]} for labels, (*_, value) in series
+                ]
+            end, step = float(query["end"]), float(query["step"])
+            times = [
+                [[end - step * (len(values) - 1 - n), value] for n, value in enumerate(values)] for _, values in series
+            ]
+            return 200, [{"metric": labels, "values": at} for (labels, _), at in zip(series, times)]
+
+        self.said[metric] = of
+
+    def test_each_type_of_panel(self):
+        self.say("gpuctl_up", ({}, ["1", "0"]))
+        self.say("gpuctl_mps_info", ({"slice": "(others)", "state": "ready"}, ["1"]))
+        self.say("sm_seconds_total", ({"slice": "a<b"}, ["2", "NaN", "4"]), ({"slice": "idle"}, ["0", "0", "0"]))
+        self.say("slice_memory_bytes", ({"slice": "s", "gpu": "1"}, [str(3 << 29)]))
+        took = [("+Inf", ["2", "5"]), ("0.001", ["2", "2"]), ("0.01", ["2", "5"])]
+        self.say('burst_seconds_bucket{instance=~".*",slice="/"}', *(({"le": le}, values) for le, values in took))
+        done, panels = self.render()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with_data = {
+            "gpuctld": (["no"], 0, 0),
+            "MPS": (["(others): ready"], 0, 0),
+            "SMs at work": (["4", "a<bidle"], 2, 0),
+            "Memory": (["1.5 GiB", "s on 1"], 1, 0),
+            "Bursts, all slices": (["up to 0.001 s", "up to 0.01 s"], 0, 3),
+        }
+        titles = [panel["title"] for panel in json.loads(DASHBOARD.read_text())["panels"]]
+        self.assertEqual(panels, {title: with_data.get(title, (["no data"], 0, 0)) for title in titles})
+
+    def test_variables_are_those_of_the_dashboard(self):
+        self.render()
+        self.assertIn(("/api/v1/query_range", 'sum(gpuctl_notes{instance=~".*"})'), self.asked)
+        self.assertIn(
+            ("/api/v1/query_range", 'rate(gpuctl_slice_launches_total{instance=~".*"}[1m])'),
+            self.asked,
+        )
+        self.assertEqual([query for _, query in self.asked if "$" in query], [])
+
+    def test_what_is_refused_is_said(self):
+        self.said["evictions_total"] = lambda query: (400, [])
+        done, panels = self.render()
+        self.assertEqual((done.returncode, panels), (1, {}))
+        self.assertRegex(done.stderr, r"^panel Evictions: .*said no")
 
 
 def series(name, values, **labels):
@@ -452,10 +595,9 @@ class Exporter(instance.SystemTest):
             done = subprocess.run(["promtool", *command], input=given, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 
-    @unittest.skipIf(shutil.which("prometheus") is None, "no prometheus (Debian: prometheus)")
-    def test_a_prometheus_scrapes_it_and_its_alerts_fire(self):
-        rules, config = self.scratch / "rules.yml", self.scratch / "prometheus.yml"
-        rules.write_text(RULES.read_text().replace("for: 1m", "for: 3s"))
+    def start_prometheus(self, rules):
+        """Its URL. It scrapes the exporter once a second."""
+        config = self.scratch / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
             f"rule_files: ['{rules}']\n"
@@ -476,10 +618,41 @@ class Exporter(instance.SystemTest):
         )
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
+        return f"http://127.0.0.1:{port}"
+
+    @unittest.skipIf(shutil.which("prometheus") is None, "no prometheus (Debian: prometheus)")
+    def test_the_panels_of_the_dashboard_draw_what_a_prometheus_has(self):
+        program = self.start_program("batch/below")
+        self.addCleanup(program.kill)
+        url, svg = self.start_prometheus(RULES), self.scratch / "panels.svg"
+        command = [sys.executable, str(RENDER), url, str(svg), "--minutes", "1", "--rate-interval", "5s"]
+
+        def panels():
+            done = subprocess.run(command, capture_output=True, text=True)
+            return drawn(svg) if done.returncode == 0 else {"error": ([done.stderr], 0, 0)}
+
+        def complete():
+            empty = [title for title, (texts, _, _) in panels().items() if texts == ["no data"]]
+            return empty == ["MPS"]  # the software GPU needs none
+
+        instance.wait_until(complete, "all panels to have data", interval=0.5, told=panels)
+        found = panels()
+        self.assertEqual(found["gpuctld"], (["yes"], 0, 0))
+        self.assertIn("batch/below", found["SMs at work"][0][-1])
+        slices = re.findall("batch/below|batch|ls|/", found["Programs"][0][-1])
+        self.assertEqual((sorted(slices), found["Programs"][1]), (["/", "batch", "batch/below", "ls"], 4))
+        self.assertGreater(found["Bursts, p99"][1], 2)
+        self.assertGreater(found["Bursts, all slices"][2], 0)
+
+    @unittest.skipIf(shutil.which("prometheus") is None, "no prometheus (Debian: prometheus)")
+    def test_a_prometheus_scrapes_it_and_its_alerts_fire(self):
+        rules = self.scratch / "rules.yml"
+        rules.write_text(RULES.read_text().replace("for: 1m", "for: 3s"))
+        server = self.start_prometheus(rules)
 
         def ask(path):
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as reply:
+                with urllib.request.urlopen(f"{server}/api/v1/{path}", timeout=10) as reply:
                     return json.load(reply)["data"]
             except OSError:
                 return None
