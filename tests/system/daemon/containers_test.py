@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BOOTED = ROOT / "tests/boot/inside.py"  # where units are enabled
 COMMAND = re.compile("^    (\\S.*)$", re.MULTILINE)
 DEVICES = "/run/cdi/gpuctl.json"
-ENABLE = "systemctl enable --now gpuctl-cdi.path gpuctl-cdi.service"
 FIRST_ROOT = 200000  # what a container's root is outside
 # Then ld.so looks where one before glibc 2.33 does.
 OLDER = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-SSE4_2"
@@ -56,8 +55,11 @@ class Devices(instance.SystemTest):
             self.assertEqual(self.gpuctl("cdi", *words, check=False).returncode, 2, words)
 
 
-@unittest.skipIf(podman.why_not(), podman.why_not())
-class Containers(instance.SystemTest):
+class WithPodman(instance.SystemTest):
+    """Has a daemon, the slices batch and batch/train, and their devices for containers of the podman `kind`."""
+
+    kind = podman.Podman
+
     def setUp(self):
         super().setUp()
         # All of it is mounted: nothing but the socket is to be there.
@@ -72,7 +74,7 @@ class Containers(instance.SystemTest):
         devices.mkdir()
         self.file = devices / "gpuctl.json"
         self.gpuctl("cdi", "generate", "--output", self.file)
-        self.podman = podman.Podman(self, devices)
+        self.podman = self.kind(self, devices)
 
     def glibc_image(self):
         self.podman.glibc_image("glibc", instance.BENCH, instance.GPUCTL)
@@ -102,6 +104,9 @@ class Containers(instance.SystemTest):
         self.assertEqual(self.podman.do("wait", name).stdout.strip(), "0", self.logs())
         return json.loads(self.podman.do("logs", name).stdout.splitlines()[-1])
 
+
+@unittest.skipIf(podman.why_not(), podman.why_not())
+class Containers(WithPodman):
     def test_inside_and_outside_a_program_has_one_process_id(self):
         client = self.start("one")
         self.assertEqual((client["pid"], client["uid"]), (self.pid_of("one"), 0))
@@ -189,31 +194,43 @@ class Containers(instance.SystemTest):
         )
         self.gpuctl("delete-slice", "batch/train")
         self.gpuctl("delete-slice", "batch")
+        self.file.unlink()
         self.glibc_image()
         commands = COMMAND.findall((ROOT / "docs/containers.md").read_text())
         self.assertGreater(len(commands), 10)
-        pid = None
+        self.pid = None
         for command in commands:
-            words = [
-                {"PID": pid, "NAME": "named", "IMAGE": "glibc", DEVICES: self.file}.get(word, word)
-                for word in command.split()
-            ]
+            if self.pid is None and re.search("PID|NAME", command):
+                self.start_the_named()
             with self.subTest(command=command):
-                if command == ENABLE:
-                    self.assertIn('"enable", "--now", "gpuctl-cdi.path", "gpuctl-cdi.service"', BOOTED.read_text())
-                elif words[:2] == ["podman", "run"]:
-                    ran = self.podman.run("--rm", *words[2:-1], "sh", "-c", "echo $GPUCTL_SLICE $NVIDIA")
-                    self.assertEqual(ran.stdout.split()[0], re.search("slice=(\\w+)", command)[1])
-                    self.assertEqual("its device" in ran.stdout, "nvidia.com" in command)
-                elif words[0] == "podman":
-                    self.podman.do(*words[1:])
-                else:
-                    self.gpuctl(*words[1:])
-                if command.startswith("gpuctl cdi") and pid is None:
-                    device = ("--device", "gpuctl.io/slice=batch")
-                    self.podman.run("--detach", "--name", "named", *device, "glibc", *WORK)
-                    pid = self.pid_of("named")
-                    instance.wait_until(lambda: self.usage("batch", pid), "the program to attach", told=self.logs)
+                self.do_as_the_page_says(command)
+
+    def start_the_named(self):
+        """The container NAME of the page, whose first program is PID."""
+        self.podman.run("--detach", "--name", "named", "--device", "gpuctl.io/slice=batch", "glibc", *WORK)
+        self.pid = self.pid_of("named")
+        instance.wait_until(lambda: self.usage("batch", self.pid), "the program to attach", told=self.logs)
+
+    def do_as_the_page_says(self, command):
+        known = {"PID": self.pid, "NAME": "named", "IMAGE": "glibc", DEVICES: self.file}
+        words = [known.get(word, word) for word in command.removeprefix("sudo ").split()]
+        if words[0] == "systemctl":
+            self.assertIn(", ".join(f'"{word}"' for word in words[1:]), BOOTED.read_text())
+        elif words[:2] == ["podman", "run"]:
+            ran = self.podman.run("--rm", *words[2:-1], "sh", "-c", "echo $GPUCTL_SLICE $NVIDIA")
+            self.assertEqual(ran.stdout.split()[0], re.search("slice=(\\w+)", command)[1])
+            self.assertEqual("its device" in ran.stdout, "nvidia.com" in command)
+        elif words[0] == "podman":
+            self.podman.do(*words[1:])
+        elif words[:2] == ["gpuctl", "cdi"]:
+            self.file.unlink()
+            self.gpuctl(*words[1:])
+            self.assertTrue(self.file.exists())
+        else:
+            self.assertEqual(words[0], "gpuctl")
+            self.gpuctl(*words[1:])
+            if words[1] == "create-slice":
+                self.gpuctl("cdi", "generate", "--output", self.file)  # as the units do
 
     def test_a_device_goes_with_its_slice(self):
         self.gpuctl("delete-slice", "batch/train")
@@ -224,6 +241,28 @@ class Containers(instance.SystemTest):
         self.gpuctl("delete-slice", "batch")
         self.gpuctl("cdi", "generate", "--output", self.file)
         self.assertFalse(self.file.exists())
+
+
+@unittest.skipIf(podman.why_not_rootless(), podman.why_not_rootless())
+class Rootless(WithPodman):
+    kind = podman.Rootless
+
+    def test_the_root_of_a_container_is_the_user_who_started_it(self):
+        self.gpuctl("create-slice", "theirs", "--owner", str(podman.USER))
+        self.gpuctl("cdi", "generate", "--output", self.file)
+        device = ("--device", "gpuctl.io/slice=theirs")
+        self.podman.run("--detach", "--name", "rootless", *device, self.glibc_image(), *WORK)
+        pid = self.pid_of("rootless")
+        instance.wait_until(lambda: self.usage("theirs", pid), "the program to attach", told=self.logs)
+        self.assertEqual([client["uid"] for client in self.clients("theirs")], [podman.USER])
+        inside = ("exec", "rootless", "gpuctl")
+        self.assertEqual(self.podman.do(*inside[:2], "id", "-u").stdout, "0\n")
+        refused = self.podman.do(*inside, "set", "batch", "max=8", check=False)
+        self.assertEqual((refused.returncode, "permission denied" in refused.stderr), (1, True), refused.stderr)
+        self.podman.do(*inside, "create-slice", "theirs/own", "--max", "2")
+        self.assertIn("own", self.gpuctl("list").stdout)
+        self.podman.do(*inside, "kill", "theirs", check=False)
+        self.assertRightResults(self.report("rootless"))
 
 
 if __name__ == "__main__":

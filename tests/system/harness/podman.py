@@ -8,13 +8,18 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
 
 CDI = pathlib.Path("/etc/cdi")  # where every podman looks
+SUBORDINATE_IDS = (pathlib.Path("/etc/subuid"), pathlib.Path("/etc/subgid"))
+PASSWD = pathlib.Path("/etc/passwd")
 MUSL = pathlib.Path("/lib/ld-musl-x86_64.so.1")
 PROGRAMS = ("sh", "cat", "env", "grep", "id", "sleep")
 PATIENCE_S = 120
+USER = 1234  # for podman without root; nobody has to know it
+SUBORDINATE = 300000  # the first of its ids in containers
 MUSL_PROGRAM = '#include <stdio.h>\nint main(void) { return puts("it ran") < 0; }\n'
 
 
@@ -26,6 +31,18 @@ def why_not():
     return f"no {', '.join(missing)} here" if missing else ""
 
 
+def why_not_rootless():
+    """Why a user other than root can run none; "" if one can."""
+    if why := why_not():
+        return why
+    if not shutil.which("newuidmap") or not SUBORDINATE_IDS[0].exists():
+        return "no newuidmap here"
+    tried = subprocess.run(
+        ["unshare", "--user", "true"], user=USER, group=USER, extra_groups=[], stderr=subprocess.PIPE, text=True
+    )
+    return tried.stderr.strip()
+
+
 def libraries_of(program):
     """With the dynamic linker, by the names under which they are searched for."""
     listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
@@ -35,12 +52,18 @@ def libraries_of(program):
 class Podman:
     """`devices` is a directory; what lies there when a container starts is what podman finds."""
 
-    def __init__(self, test, devices):
+    as_user = ()  # what begins the command of another user than root
+
+    def __init__(self, test, devices, seen=None):
+        """`seen` are files that have others' places in the mount namespace."""
         self.scratch = test.scratch
+        self.place = test.scratch
         if not CDI.exists():
             CDI.mkdir()
             test.addCleanup(CDI.rmdir)
-        script = f"mount --bind {devices} {CDI} && echo ready && exec sleep 100000"
+        mounts = {CDI: devices, **(seen or {})}
+        binds = [f"mount --bind {real} {path}" for path, real in mounts.items()]
+        script = " && ".join([*binds, "echo ready", "exec sleep 100000"])
         self.holder = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", script], stdout=subprocess.PIPE, text=True
         )
@@ -54,10 +77,10 @@ class Podman:
         self.holder.stdout.close()
 
     def command(self, *arguments):
-        place = ("--root", self.scratch / "storage", "--runroot", self.scratch / "runroot", "--storage-driver", "vfs")
+        place = ("--root", self.place / "storage", "--runroot", self.place / "runroot", "--storage-driver", "vfs")
         how = ("--runtime", "runc", "--cgroup-manager", "cgroupfs", "--events-backend", "none")
         nsenter = ("nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", "--wdns=/")
-        return [str(part) for part in (*nsenter, "podman", *place, *how, *arguments)]
+        return [str(part) for part in (*nsenter, *self.as_user, "podman", *place, *how, *arguments)]
 
     def do(self, *arguments, check=True):
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -92,3 +115,26 @@ class Podman:
                 tar.add(pathlib.Path(real).resolve(), arcname=path.lstrip("/"))
         self.do("import", archive, name)
         archive.unlink()
+
+
+class Rootless(Podman):
+    """Of the user USER, who has a name, a home and ids for containers in this mount namespace alone."""
+
+    def __init__(self, test, devices):
+        home = test.scratch / "home"
+        home.mkdir(mode=0o700)
+        os.chown(home, USER, USER)
+        passwd, ids = test.scratch / "passwd", test.scratch / "subordinate"
+        passwd.write_text(f"{PASSWD.read_text()}somebody:x:{USER}:{USER}::{home}:/bin/sh\n")
+        ids.write_text(f"somebody:{SUBORDINATE}:65536\n")
+        super().__init__(test, devices, {PASSWD: passwd, **dict.fromkeys(SUBORDINATE_IDS, ids)})
+        self.place = home
+        user = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
+        self.as_user = (*user, "env", f"HOME={home}", f"XDG_RUNTIME_DIR={home}")
+
+    def end(self):
+        super().end()
+        # It keeps the user namespace between commands.
+        pause = self.place / "libpod/tmp/pause.pid"
+        if pause.exists():
+            os.kill(int(pause.read_text()), signal.SIGKILL)
