@@ -31,10 +31,9 @@ def beginning(line):
 
 
 class Pages(instance.SystemTest):
-    def shell(self, page):
+    def shell(self, commands, where=None):
         """All commands in one shell, as a reader types them. Returns the output of each, and its status."""
-        commands = blocks((ROOT / page).read_text())
-        self.assertTrue(commands, page)
+        self.assertTrue(commands)
         mark = "--- the next command ---"
         script = "set -m\n" + "".join(f"{command}\necho '{mark}' $?\n" for command, _ in commands)
         script = script.replace("/tmp/", f"{self.scratch}/")
@@ -44,6 +43,7 @@ class Pages(instance.SystemTest):
         process = subprocess.Popen(
             ["bash", "-c", script],
             env=env,
+            cwd=where,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -61,12 +61,34 @@ class Pages(instance.SystemTest):
 
     def test_each_command_does_what_the_page_says(self):
         for page in PAGES:
-            for (command, shown), out, status in self.shell(page):
+            for (command, shown), out, status in self.shell(blocks((ROOT / page).read_text())):
                 with self.subTest(page=page, command=command):
                     self.assertEqual(status, "0", out)
                     said = [" ".join(line.split()) for line in out.splitlines()]
                     for line in shown:
                         self.assertTrue(any(one.startswith(beginning(line)) for one in said), f"{line!r} in {out}")
+
+    def test_a_tarball_is_tried_as_its_file_says(self):
+        """What it unpacks are scripts here that start what was built, and the daemon takes the software GPU."""
+        tree = self.scratch / "tree"
+        for name, script in (
+            ("bin/gpuctl", f'exec {instance.GPUCTL} "$@"'),
+            ("sbin/gpuctld", f'exec {instance.GPUCTLD} --software-gpu "$@"'),
+            ("program", f"exec {instance.BENCH} run vectorAdd --count 3"),
+        ):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tree / name).chmod(0o755)
+        to_try = re.search("(?:^    .*\n)+", (ROOT / "packaging/INSTALL").read_text(), re.MULTILINE)[0]
+        ends = ["bin/gpuctl list", "kill %1", "wait"]
+        commands = [(line.strip(), []) for line in to_try.splitlines() + ends]
+        done = self.shell(commands, where=tree)
+        for (command, _), out, status in done[:-1]:
+            with self.subTest(command=command):
+                self.assertEqual(status, "0", out)
+        said = {command: out for (command, _), out, _ in done}
+        self.assertIn("vectorAdd", said["bin/gpuctl run --slice batch ./program"])
+        self.assertRegex(said["bin/gpuctl list"], r"(?m)^  batch +- +5 ")
 
 
 class Reader(unittest.TestCase):
