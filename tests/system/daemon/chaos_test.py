@@ -94,7 +94,10 @@ class Chaos(endurance.Endurance):
         with contextlib.suppress(ProcessLookupError), self.limited(self.daemon, resource.RLIMIT_AS, used):
             crowd = self.start_crowd()
             self.sleep()
-        if self.daemon.process.poll() is not None:  # it may end; the service manager starts it again
+        try:
+            self.call("GetStatus")
+        except AssertionError:  # it may end; the service manager starts it again
+            self.daemon.wait()
             self.start_daemon()
         self.end_crowd(crowd, may_be_refused=True)
 
@@ -232,7 +235,13 @@ class Chaos(endurance.Endurance):
     def check(self, after):
         """All slices are there as they were set, all programs live, and each of them launches again."""
         began = time.monotonic()
-        self.check_slices("after " + after)
+        try:
+            self.check_slices("after " + after)
+        except AssertionError as failure:
+            status = self.daemon.process.poll()
+            raise AssertionError(
+                f"{failure}; after {after}; gpuctld: {status}: {self.daemon.err()[-2000:]}"
+            ) from failure
         for path, client in self.running.items():
             self.check_program(path, client, "after " + after)
         self.waits[after].append(time.monotonic() - began)
