@@ -83,7 +83,9 @@ class Mandatory(instance.SystemTest):
         self.start_looking(f"user:{NAMED}")
         managed = self.use_gpu(managed=True)
         for program in (plain, other):
-            instance.wait_until(lambda of=program: self.told("unmanaged", of), "the event")
+            instance.wait_until(
+                lambda of=program: self.told("unmanaged", of), "the event", told=lambda: self.daemon.err()[-1500:]
+            )
         (event,) = self.told("unmanaged", plain)
         self.assertRegex(event["text"], f"so nothing limits it, and it is ended: .* mandatory for user:{NAMED}$")
         self.assertRegex(self.told("unmanaged", other)[0]["text"], "so nothing limits it$")
