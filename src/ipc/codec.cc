@@ -24,8 +24,9 @@ BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))
 BOOST_DESCRIBE_STRUCT(Slice, (), (path,
   GPUCTL_SLICE_SETTINGS(GPUCTL_FIELD, GPUCTL_FIELD, GPUCTL_FIELD) granted, demand, clients, faults,
   ended, ended_launches, ended_evictions, memory_waits, memory_refusals, energy_joules, latencies, pressure, totals,
-  throttled, throttled_us, effective_reserve, effective_reserve_mode, effective_max, effective_priority, effective_isolation,
-  effective_memory_max, effective_memory_high, effective_frozen, quota_now, latency_now, isolation_now, on_gpus))
+  throttled, throttled_us, effective_reserve, effective_reserve_mode, effective_max, effective_priority,
+  effective_isolation, effective_memory_max, effective_memory_high, effective_frozen, quota_now, latency_now,
+  isolation_now, on_gpus))
 #undef GPUCTL_FIELD
 BOOST_DESCRIBE_STRUCT(MeasuredIsolation, (), (program, isolation, bursts, p99_us, others_per_s))
 BOOST_DESCRIBE_STRUCT(Room, (), (device, reserved, reserve_free, memory_kept, memory_free, isolated_part))

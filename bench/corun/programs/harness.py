@@ -124,6 +124,13 @@ class Program(Player):
         stream.wait_stream(self.torch.cuda.current_stream())
         return self.torch.cuda.stream(stream)
 
+    def train(self, step, warm_ups):
+        """run_steps(), in the stream that was requested and after some steps that warm up."""
+        with self.stream():
+            for _ in range(self.size(warm_ups, 1)):
+                step()
+            self.run_steps(step)
+
     def synchronize(self):
         if self.gpu:
             self.torch.cuda.current_stream().synchronize()

@@ -63,10 +63,7 @@ def main():
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-    with program.stream():
-        for _ in range(program.size(WARM_UPS, 1)):
-            step()
-        program.run_steps(step)
+    program.train(step, WARM_UPS)
 
 
 if __name__ == "__main__":

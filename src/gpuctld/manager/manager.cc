@@ -231,7 +231,9 @@ bool Manager::on_kick(std::uint32_t uid, const std::function<void()>& drain) {
 
 /// Frees what the session's client held before anything else is served.
 void Manager::on_closed(Session& session) {
-  if (attached_.find(session) != nullptr) see_memory();
+  if (const Attached::Member* member = attached_.find(session); member != nullptr)
+    for (const Client::Slot& slot : member->client.slots())
+      if (slot.device >= 0) see_memory_of(static_cast<std::size_t>(slot.device));
   scheduler_.forget_reader(&session, now_ns());
   events_.forget(session);
   asked_ends_.erase(&session);
