@@ -136,7 +136,8 @@ def _of_memory_settings(now: Snapshot) -> Iterator[Metric]:
     ):
         values: list[tuple[list[str], float]] = []
         for one in now.slices:
-            by_gpu = {on.device: on for on in one.on_gpus if not on.same}
+            # What is kept may be less on one GPU though the same is set for each.
+            by_gpu = {on.device: on for on in one.on_gpus if name == "memory_min" or not on.same}
             for gpu in now.devices:
                 value = getattr(by_gpu.get(gpu.index, one), name)
                 if value is not None:

@@ -15,7 +15,7 @@ class PressureTrigger {
 
   /// `total`: for how long work has waited until now (Pressure::Kind). Whether that of the window that ends now is the
   /// bound or more, and was not told in that window. The first look only begins. Of the part of a window that was
-  /// before its begin here, as much counts as that part is long.
+  /// before its begin here, as much counts as that part is long; of more than a window since the latest look, the mean.
   bool passed(Nanoseconds total, Nanoseconds now);
   /// What work waited in the window up to the latest look.
   Nanoseconds stalled() const { return stalled_; }

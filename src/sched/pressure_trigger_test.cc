@@ -39,5 +39,14 @@ TEST(PressureTrigger, WhatWaitedAtTheEndOfAWindowCountsInTheNext) {
   EXPECT_EQ(trigger.stalled(), milliseconds(150));
 }
 
+/// The daemon was busy, or the machine slept.
+TEST(PressureTrigger, OfALateLookAsMuchCountsAsIsTheMeanOfItsTime) {
+  PressureTrigger trigger(milliseconds(150), milliseconds(1000));
+  EXPECT_FALSE(trigger.passed(milliseconds(0), milliseconds(0)));
+  EXPECT_FALSE(trigger.passed(milliseconds(1000), milliseconds(10'000)));
+  EXPECT_EQ(trigger.stalled(), milliseconds(100));
+  EXPECT_FALSE(trigger.passed(milliseconds(1010), milliseconds(10'100)));
+}
+
 }  // namespace
 }  // namespace gpuctl::sched::pressure_trigger_test

@@ -114,8 +114,8 @@ void see_container(MachineSeen& seen) {
   seen.in_container = exists("/.dockerenv") || exists("/run/.containerenv");
   seen.container_slice = container_slice();
   if (seen.container_slice.empty()) return;
-  const auto mapped = ask_child({"cat", "/proc/self/maps"});
-  seen.container_preloads = mapped && mapped->text.find("/libgpuslice.so") != mapped->text.npos;
+  const auto mapped = ask_child({"cat", "/proc/self/maps"});  // an image need not have this program
+  seen.container_preloads = !mapped || mapped->text.find("/libgpuslice.so") != mapped->text.npos;
 }
 
 void see_library(MachineSeen& seen) {

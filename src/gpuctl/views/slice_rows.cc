@@ -165,8 +165,8 @@ std::vector<std::string> use_lines(const ipc::Slice& slice) {
 std::string refusals_text(const ipc::Slice& slice) {
   std::int64_t by_max = 0;
   for (const ipc::SliceOnGpu& on : slice.on_gpus) by_max += on.max_refusals.value_or(0);
-  const std::string text = plural(slice.memory_refusals, "refusal") + " by memory max or min";
-  return by_max == 0 ? text : text + ", " + std::to_string(by_max) + " of them by its own memory max";
+  const std::string text = plural(slice.memory_refusals, "refusal") + " for want of memory";
+  return by_max == 0 ? text : text + ", " + std::to_string(by_max) + " by its own memory max";
 }
 
 std::vector<std::string> pressure_lines(const ipc::Slice& slice) {

@@ -40,7 +40,7 @@ std::string ruling_policy(const std::vector<ipc::Slice>& slices, const std::stri
 std::vector<std::string> gpu_lines(const ipc::Slice& slice);
 /// "GPU 0: 8 SMs granted, memory 1.0 GiB, at most 2.0 GiB" of each on which it has or had something.
 std::vector<std::string> use_lines(const ipc::Slice& slice);
-/// "3 refusals by memory max or min, 1 of them by its own memory max"
+/// "3 refusals for want of memory, 1 by its own memory max"
 std::string refusals_text(const ipc::Slice& slice);
 
 /// "some 12.3 % of 10 s, 4.0 % of 60 s, 1.0 % of 300 s; 2.5 s in all"

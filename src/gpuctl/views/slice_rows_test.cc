@@ -78,13 +78,13 @@ TEST(SliceRows, WhatASliceHasOfEachGpuIsALine) {
   constexpr std::int64_t kGiB = std::int64_t{1} << 30;
   ipc::Slice slice{.path = "a", .memory_refusals = 3};
   EXPECT_TRUE(use_lines(slice).empty());
-  EXPECT_EQ(refusals_text(slice), "3 refusals by memory max or min");
+  EXPECT_EQ(refusals_text(slice), "3 refusals for want of memory");
   slice.on_gpus = {{.device = 0, .granted = 8, .memory = kGiB, .memory_peak = 2 * kGiB, .max_refusals = 1},
                    {.device = 1},
                    {.device = 2, .granted = 1, .memory = 0, .memory_peak = kGiB, .max_refusals = 1}};
   EXPECT_EQ(use_lines(slice), (Lines{"GPU 0: 8 SMs granted, memory 1 GiB, at most 2 GiB",
                                      "GPU 2: 1 SM granted, memory 0 B, at most 1 GiB"}));
-  EXPECT_EQ(refusals_text(slice), "3 refusals by memory max or min, 2 of them by its own memory max");
+  EXPECT_EQ(refusals_text(slice), "3 refusals for want of memory, 2 by its own memory max");
 }
 
 TEST(SliceRows, PressureIsALineEach) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ipc/message.h"
+#include "sched/latency/isolation_record.h"
 
 namespace gpuctl::daemon {
 
@@ -77,6 +78,7 @@ Result<Client> Client::create(ClientIdentity identity, std::string slice, std::v
   page.begin(static_cast<std::uint32_t>(devices.size()), static_cast<std::uint32_t>(identity.pid));
   Client client;
   client.identity_ = std::move(identity);
+  client.program_ = sched::program_of(client.identity_.command);
   client.slice_ = std::move(slice);
   client.memfd_ = std::move(page.fd);
   client.stub_ = std::move(page.map);

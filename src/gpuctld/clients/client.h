@@ -181,6 +181,8 @@ class Client {
   std::string_view in_force() const;
 
   const ClientIdentity& identity() const { return identity_; }
+  /// As what is learnt of programs names it (sched::program_of).
+  const std::string& program() const { return program_; }
   const std::string& slice() const { return slice_; }
   /// It goes on in another one.
   void move_to(std::string slice) { slice_ = std::move(slice); }
@@ -206,7 +208,7 @@ class Client {
   std::optional<SwapNews> news_since(const ipc::Swap& before, bool waited) const;
 
   ClientIdentity identity_;
-  std::string slice_;
+  std::string program_, slice_;
   ipc::UniqueFd memfd_;
   ipc::StubMap stub_;
   std::vector<Slot> slots_;

@@ -115,7 +115,8 @@ class Manager {
   void change(sched::SliceTree tree, const DaemonOptions& daemon, std::optional<std::uint32_t> by);
   void log_unfit();
   void note_of_devices(const sched::SliceTree& tree, const std::string& path, std::vector<std::string>& lines) const;
-  std::vector<std::string> odd_settings(const sched::SliceTree& tree, const std::string& path) const;
+  std::vector<std::string> odd_settings(const sched::SliceTree& tree, std::span<const std::string> paths) const;
+  std::vector<std::string> odd_settings_of(const sched::SliceTree& tree, const std::string& path) const;
 
   // manager_events.cc
   /// `line`: for the log; "": it says nothing. `by`: whose line that is, if not the event's user's.
@@ -191,9 +192,10 @@ class Manager {
   std::optional<std::string> about_server_turns();
   std::vector<std::string> about_mps();
   std::optional<std::vector<ipc::Mps>> describe_mps();
-  Answer changed(boost::json::object reply, const std::string& path, const std::vector<std::string>& more = {}) const;
-  std::vector<std::string> notes_about(const std::string& path) const;
-  Answer checked(const sched::SliceTree& tree, const std::string& path,
+  Answer changed(boost::json::object reply, std::span<const std::string> paths,
+                 const std::vector<std::string>& more = {}) const;
+  std::vector<std::string> notes_about(std::span<const std::string> paths) const;
+  Answer checked(const sched::SliceTree& tree, std::span<const std::string> paths,
                  const std::vector<std::string>& more = {}) const;
   std::optional<sched::SliceError> refuse_targets(const sched::SliceTree& tree, std::vector<std::string>& doubts) const;
   sched::SliceResult<std::vector<std::string>> would_admit(const std::string& path,

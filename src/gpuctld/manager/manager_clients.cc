@@ -150,7 +150,7 @@ sched::SliceResult<std::vector<std::string>> Manager::would_admit(const std::str
   if (!made) return made.error();
   std::vector<std::string> doubts;
   if (const auto refused = refuse_targets(tree, doubts)) return *refused;
-  for (std::string& line : scheduler_.unfit_reserves(tree, path)) doubts.push_back(std::move(line));
+  for (std::string& line : scheduler_.unfit_reserves(tree, {&path, 1})) doubts.push_back(std::move(line));
   return doubts;
 }
 

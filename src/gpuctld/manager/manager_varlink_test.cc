@@ -47,7 +47,14 @@ TEST_F(ManagerTest, SeveralSlicesAreSetTogetherOrNoneIs) {
   const auto set = [this](json::array also, json::object settings) {
     return call("SetSlice", {{"path", "a"}, {"also", std::move(also)}, {"settings", std::move(settings)}});
   };
-  EXPECT_EQ(set({"b", "b/below"}, {{"max", 500}, {"weight", 7}}).parameters.at("notes").as_array().size(), 3u);
+  const json::array notes = set({"b", "b/below"}, {{"max", 500}, {"weight", 7}}).parameters.at("notes").as_array();
+  const char* named[] = {"slice a: max 500", "slice b: max 500", "slice b/below: max 500"};
+  ASSERT_EQ(notes.size(), std::size(named));
+  for (std::size_t n = 0; n < notes.size(); ++n) EXPECT_TRUE(notes[n].as_string().starts_with(named[n])) << notes[n];
+  const auto checked =
+      call("SetSlice",
+           {{"path", "a"}, {"also", json::array{"b"}}, {"settings", {{"max", 500}, {"weight", 9}}}, {"check", true}});
+  EXPECT_EQ(checked.parameters.at("notes").as_array().size(), 2u) << "of each, as if it were made";
   for (const char* path : {"a", "b", "b/below"}) EXPECT_EQ(slice(path).at("weight"), 7) << path;
   EXPECT_EQ(set({"b"}, {{"reserve", 100}, {"weight", 8}}).error, "io.gpuctl.ReserveDoesNotFit");
   EXPECT_EQ(set({"no"}, {{"weight", 8}}).error, "io.gpuctl.NoSuchSlice");

@@ -295,7 +295,8 @@ void Session::check_patience(std::uint64_t now_ns) {
   if (state_.closed) return;
   const Timed timed(server_.budgets_, peer_.uid);
   const bool in_debt = server_.budgets_.wait(peer_.uid, now_ns).count() > 0;
-  if (patience_.over(now_ns) || (in_debt && hung_up(socket_.native_handle()))) close();
+  // Of one that streams nothing is read while a call waits behind, and nothing is sent while there is nothing to tell.
+  if (patience_.over(now_ns) || ((in_debt || streaming_) && hung_up(socket_.native_handle()))) close();
 }
 
 }  // namespace gpuctl::daemon

@@ -231,6 +231,16 @@ TEST_F(SessionTest, WhoHangsUpInDebtIsNotServedToTheEnd) {
   EXPECT_EQ(served_.size(), 0u);
 }
 
+TEST_F(SessionTest, AStreamWithNothingToTellEndsWithItsPeer) {
+  {
+    auto listens = std::move(ipc::Connection::open(socket_).value());
+    call(listens, "a.Stream", true);
+    send(listens, kOneway);  // waits for the end of the stream
+    EXPECT_EQ(closed_after(0s), 0);
+  }
+  EXPECT_EQ(closed_after(0s), 1);
+}
+
 /// What a call takes is measured, so few of these are in debt. However long the test takes, nothing is saved up.
 TEST_F(SessionTest, CallsThatTakeLongAndAreLeftBehindAreNotServedToTheEnd) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";

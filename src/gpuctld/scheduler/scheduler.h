@@ -48,8 +48,7 @@ class Scheduler {
   const sched::SliceTree& tree() const { return tree_; }
   /// In the order of tree().slices(). Where amounts differ by GPU: the most of any.
   const std::vector<sched::Effective>& effective() const { return effective_; }
-  /// What is in force for a slice on each device, reserves as far as they fit; empty where all amounts of the tree are
-  /// the same on each.
+  /// What is in force for a slice on each device: reserves as far as they fit, of its memory_min what is kept.
   std::vector<sched::Effective> effective_on_each(std::size_t slice) const;
   /// Whether an amount of any slice is not the same on each device, or any names devices.
   bool differs_by_device() const { return !on_.empty(); }
@@ -224,11 +223,13 @@ class Scheduler {
   /// An earlier daemon saw it.
   void saw_work(std::string_view slice, std::size_t device, std::uint64_t last_ns);
 
-  /// A line for each reserve and each memory_min, of the slice or of all, of which less is in force on some device,
+  /// A line for each reserve and each memory_min, of these slices or of all, of which less is in force on some device,
   /// because that is too small.
-  std::vector<std::string> unfit_reserves(std::string_view slice = {}) const { return unfit_reserves(tree_, slice); }
+  std::vector<std::string> unfit_reserves(std::span<const std::string> slices = {}) const {
+    return unfit_reserves(tree_, slices);
+  }
   /// The same, were the tree so.
-  std::vector<std::string> unfit_reserves(const sched::SliceTree& tree, std::string_view slice) const;
+  std::vector<std::string> unfit_reserves(const sched::SliceTree& tree, std::span<const std::string> slices) const;
 
   /// A line for each slice, of those in and below `slice` or of all, with programs whose contexts are not as its
   /// isolation has it now: they go on as they started.

@@ -87,5 +87,23 @@ TEST_F(Admits, NoTargetsThatCannotBeKeptTogetherNorANewOneBehindThem) {
   EXPECT_EQ(why("none", "none", "100us"), "");
 }
 
+/// What would be so on a GPU that it does not see lets it in nowhere.
+TEST_F(Admits, NotForTheSakeOfAGpuThatItDoesNotSee) {
+  const std::vector<Gpu> gpus{gpu(132), gpu(132, 1)};
+  sched::SliceTree both({size_of(gpus[0]), size_of(gpus[1])}, 0);
+  for (const char* path : {"a", "b"}) ASSERT_TRUE(both.create(path, {.latency = "5ms"}, kRoot));
+  Scheduler scheduler(gpus, both, {}, true);
+  FakeProgram a(scheduler, "a"), b(scheduler, "b");
+  go(scheduler, a, 5);
+  go(scheduler, b, 5);
+  const auto why = [&](const char* sees) {
+    sched::SliceTree tree = scheduler.tree();
+    EXPECT_TRUE(tree.create("new", {.latency = "5100us", .devices = sees}, kRoot));
+    return scheduler.admits_target(tree, "new").refused;
+  };
+  EXPECT_TRUE(why("0").starts_with("5.1 ms: where bursts of a (3"));
+  EXPECT_EQ(why("1"), "");
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon::scheduler_admission_test

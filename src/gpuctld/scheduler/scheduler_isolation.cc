@@ -85,8 +85,7 @@ std::optional<std::string> Scheduler::isolation_now(const std::string& slice) co
 }
 
 void Scheduler::note_start(const Client& client) {
-  const std::string program = sched::program_of(client.identity().command);
-  sched::for_each_up(client.slice(), [&](std::string_view path) { isolation_record_.started(path, program); });
+  sched::for_each_up(client.slice(), [&](std::string_view path) { isolation_record_.started(path, client.program()); });
 }
 
 /// What the slice's programs took at this step, beside others.
@@ -98,7 +97,7 @@ void Scheduler::record_isolation(std::size_t device, const std::string& slice,
         client.slots(), [&](const Client::Slot& slot) { return std::cmp_equal(slot.device, device); });
     if (!there || !sched::in_or_below(client.slice(), slice)) continue;
     const auto fresh = fresh_.find({&client, static_cast<int>(device)});
-    isolation_record_.add(slice, sched::program_of(client.identity().command), is_apart(client),
+    isolation_record_.add(slice, client.program(), is_apart(client),
                           fresh == fresh_.end() ? sched::LatencyHistogram{} : fresh->second, others,
                           std::chrono::nanoseconds(passed_ns), std::chrono::nanoseconds(now_ns));
   }

@@ -102,8 +102,8 @@ struct Scheduler::DeviceWork {
     for (const Program& program : programs) {
       if (sched::in_or_below(program.client->slice(), slice)) continue;
       others.launches += static_cast<double>(program.launches);
-      others.who += std::hash<std::string>{}(program.client->slice() + '\n' +
-                                             sched::program_of(program.client->identity().command));
+      const std::hash<std::string> number;
+      others.who += number(program.client->slice()) * 31 + number(program.client->program());
     }
     return others;
   }
@@ -279,6 +279,7 @@ sched::Admission Scheduler::admits_target(const sched::SliceTree& tree, const st
     return alone != nullptr && alone->known();
   });
   for (std::size_t device = 0; device < controls_.size(); ++device) {
+    if (!sched::sees(tree.slices(), path, size_of(devices_[device]))) continue;
     const auto known = promises(device, tree, path);
     if (known.empty() || (used && known.front().alone.count() == 0)) continue;
     const auto on_one = sched::admit(known.front(), std::span(known).subspan(1));

@@ -180,8 +180,9 @@ Scheduler::MemoryAnswer Scheduler::hold_memory(Client& client, std::size_t index
   if (bytes > held) let_wait(client, own.device, bytes, answer);
   if (!left) return answer;
   answer.total = own.terms.memory_max;
-  answer.granted = bytes <= std::max({*left, own.promised, own.inherited_memory}) &&
-                   (bytes <= own.recorded.memory || record_memory(client, index, bytes, now_ns));
+  const bool fits = bytes <= std::max({*left, own.promised, own.inherited_memory});
+  if (fits) refused = {.granted = false};  // no limit refuses it, should it not be recorded
+  answer.granted = fits && (bytes <= own.recorded.memory || record_memory(client, index, bytes, now_ns));
   if (answer.granted)
     own.promised = bytes, own.inherited_memory = 0;
   else

@@ -84,16 +84,20 @@ std::vector<sched::Effective> Scheduler::effective_on_each(std::size_t slice) co
   return each;
 }
 
-std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree, std::string_view slice) const {
+std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree,
+                                                   std::span<const std::string> slices) const {
+  const auto is_meant = [&](const std::string& path) {
+    return slices.empty() || std::ranges::find(slices, path) != slices.end();
+  };
   std::vector<std::string> lines;
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const std::string name = "GPU " + std::to_string(devices_[device].index);
     const auto add = [&](const sched::SliceTree& there) {
       for (auto& [path, line] : sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{sms_[device]}, name))
-        if (slice.empty() || path == slice) lines.push_back(std::move(line));
+        if (is_meant(path)) lines.push_back(std::move(line));
       for (auto& [path, line] :
            sched::unfit_memory(there.slices(), there.effective(), devices_[device].memory_bytes, name))
-        if (slice.empty() || path == slice) lines.push_back(std::move(line));
+        if (is_meant(path)) lines.push_back(std::move(line));
     };
     if (sched::differ_by_gpu(tree.slices()))
       add(tree.on(size_of(devices_[device])));

@@ -130,17 +130,14 @@ void IsolationRecord::started(std::string_view slice, std::string_view program) 
 
 void IsolationRecord::add(std::string_view slice, std::string_view program, bool isolated,
                           const LatencyHistogram& bursts, const Others& others, Nanoseconds passed, Nanoseconds now) {
-  if (bursts.count() > 0) {
-    Known& known = seen(slice, program);
-    if (std::exchange(known.isolated, isolated) != isolated) started(slice, program);
-    known.now.add(bursts, false, now);
-    known.learnt += bursts.count();
-  }
+  if (bursts.count() > 0 && std::exchange(seen(slice, program).isolated, isolated) != isolated) started(slice, program);
   const auto found = find(slice, program);
   if (found == known_.end() || found->isolated != isolated) return;
   Known& known = *found;
   const std::uint64_t who = others.who & ((std::uint64_t{1} << kOthersBits) - 1);
-  if (std::exchange(known.others.who, who) != who) known.others.launches = 0, known.time = {};
+  if (std::exchange(known.others.who, who) != who) started(slice, program), known.others.who = who;
+  if (bursts.count() > 0) known.now.add(bursts, false, now);
+  known.learnt += bursts.count();
   known.others.launches += others.launches;
   known.time += passed;
   if (known.learnt < kEnough || known.now.count() < kEnough) return;

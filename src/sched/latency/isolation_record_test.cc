@@ -84,6 +84,19 @@ TEST(IsolationRecord, KnowsBesideWhom) {
   EXPECT_EQ(another.of("ls")[0].measured, record.of("ls")[0].measured);
 }
 
+/// Nor do the bursts that it had beside those before say anything of it beside these.
+TEST(IsolationRecord, WhatItTookBesideOthersBeforeDoesNotCount) {
+  IsolationRecord record;
+  double now_s = 1;
+  go(record, "ls", "server", false, 50, now_s, 5, 1);
+  EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.shared), 50, 4);
+  go(record, "ls", "server", false, 6, now_s, 1, 2);
+  EXPECT_EQ(record.of("ls")[0].measured.shared->others, 1u) << "a hundred bursts are too few";
+  go(record, "ls", "server", false, 6, now_s, 4, 2);
+  EXPECT_EQ(record.of("ls")[0].measured.shared->others, 2u);
+  EXPECT_NEAR(p99_ms(record.of("ls")[0].measured.shared), 6, 0.4);
+}
+
 TEST(IsolationRecord, IsBounded) {
   IsolationRecord record;
   double now_s = 1;

@@ -176,7 +176,7 @@ class MemoryMax(instance.SystemTest):
             self.assertEqual(on["max_refusals"], refusals, path)
         shown = self.gpuctl("show", "s").stdout
         self.assertRegex(shown, r"\non GPUs +GPU 0: \d+ SMs? granted, memory 8 MiB, at most 40 MiB\n")
-        self.assertIn("1 refusal by memory max or min, 1 of them by its own memory max\n", shown)
+        self.assertIn("1 refusal for want of memory, 1 by its own memory max\n", shown)
         program.end()
         instance.wait_until(lambda: not self.clients("s/below"), "the program to leave")
         (on,) = self.call("GetSlice", path="s")["slice"]["on_gpus"]
@@ -250,7 +250,7 @@ class MemoryMax(instance.SystemTest):
         self.assertEqual(two.info()[1], everything[1], "nothing is limited")
         shown = self.gpuctl("show", "s").stdout
         self.assertIn("memory high   64 MiB of each GPU\n", shown)
-        self.assertIn("allocations   3 waits by memory high, 0 refusals by memory max or min\n", shown)
+        self.assertIn("allocations   3 waits by memory high, 0 refusals for want of memory\n", shown)
         told = [event for event in self.gpuctl_json("events")["events"] if event["kind"] == "memory"]
         self.assertEqual({event["pid"] for event in told}, {two.pid})
         # Without a daemon nobody knows what the others hold.
