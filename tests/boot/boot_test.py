@@ -2,6 +2,7 @@
 """gpuctl as it is installed, under a systemd that is booted for it: boot_test.py MESON BUILD. Skipped where that is not
 possible (container.sh). The checks are in inside.py."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -10,6 +11,9 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+from tests.system.harness import pages  # noqa: E402
+
 SKIPPED = 77
 LIMIT_S = 150
 
@@ -26,6 +30,7 @@ class Boot(unittest.TestCase):
             )
             for name in ("inside.py", "stands_in_for_mps.sh"):
                 shutil.copy(HERE / name, results)
+            (results / "commands").write_text(json.dumps(pages.run_by("boot")))
             done = subprocess.run(
                 [HERE / "container.sh", installed, results, HERE / "checks.service"],
                 stdin=subprocess.DEVNULL,

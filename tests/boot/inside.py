@@ -10,6 +10,7 @@ import subprocess
 import time
 import unittest
 
+COMMANDS = json.loads(pathlib.Path("/results/commands").read_text())  # of pages, which this test runs
 DROP_IN = pathlib.Path("/run/systemd/system/gpuctld.service.d/software.conf")
 DEVICES = pathlib.Path("/run/cdi/gpuctl.json")
 CONFIG = pathlib.Path("/etc/gpuctl.toml")
@@ -40,6 +41,17 @@ def systemctl(*arguments):
     return done.stdout
 
 
+def as_the_page_says(page, begins):
+    """Runs the commands of the page that begin so, as root, and returns what they print."""
+    said = []
+    for one in [one for one in COMMANDS if one[0] == page and one[1].startswith(begins)]:
+        COMMANDS.remove(one)
+        done = run("sh", "-c", one[1].removeprefix("sudo "))
+        assert done.returncode == 0, f"{one[1]}: {done.stdout}{done.stderr}"
+        said.append(done.stdout)
+    return said
+
+
 def show(name, unit="gpuctld.service"):
     return systemctl("show", "--value", f"--property={name}", unit).strip()
 
@@ -59,7 +71,7 @@ class Units(unittest.TestCase):
     """In the order of the names: each finds what the one before left."""
 
     def test_1_a_client_starts_the_daemon_which_fails_closed_without_a_gpu(self):
-        systemctl("start", "gpuctld.socket")
+        as_the_page_says("INSTALL", "systemctl")
         self.assertEqual(show("ActiveState"), "inactive")
         done = gpuctl("status", user=NOBODY)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -160,7 +172,7 @@ class Units(unittest.TestCase):
         done = run(*shlex.split(command))  # where there is no /run/cdi
         self.assertEqual((done.returncode, names()), (0, ["kept"]), done.stderr)
         DEVICES.unlink()
-        systemctl("enable", "--now", "gpuctl-cdi.path", "gpuctl-cdi.service")
+        as_the_page_says("containers", "sudo systemctl")
         self.assertEqual(names(), ["kept"])
         for _ in range(5):  # each comes while systemd still works on the one before
             gpuctl("create-slice", "more")
@@ -181,6 +193,21 @@ class Units(unittest.TestCase):
         self.assertNotIn("other", shown)
         CONFIG.unlink()
 
+    def test_5a_the_journal_has_what_happened(self):
+        gpuctl("create-slice", "batch", "--owner", "nobody")
+        self.assertNotEqual(gpuctl("create-slice", "mine", user=NOBODY).returncode, 0)
+
+        def journal_has_both():
+            run("journalctl", "--sync")
+            return all(run("journalctl", "-q", f"GPUCTL_EVENT={event}").stdout for event in ("created", "refused"))
+
+        wait_for(journal_has_both, "the journal to have them")
+        of_slice, explained, refused = as_the_page_says("events", "journalctl")
+        self.assertIn("batch", of_slice)
+        self.assertIn("Subject: A call was refused to user", explained)
+        self.assertIn("mine", refused)
+        self.assertNotIn("kept", of_slice)
+
     def test_6_little_is_exposed(self):
         said = run("systemd-analyze", "security", "--no-pager", "gpuctld.service").stdout.strip().splitlines()[-1]
         score = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", said)[1])
@@ -196,10 +223,11 @@ class Units(unittest.TestCase):
         systemctl("stop", "gpuctl-cdi.path", "gpuctld.service", *sockets)
         self.assertNotEqual(gpuctl("status").returncode, 0)
         self.assertFalse(pathlib.Path("/run/gpuctld/io.gpuctl").exists())
+        self.assertEqual(COMMANDS, [], "of pages, which nobody ran")
 
 
 if __name__ == "__main__":
-    subprocess.run(["systemd-sysusers"], check=True)
+    as_the_page_says("INSTALL", "systemd-sysusers")
     os.environ.pop("GPUCTL_SOCKET", None)
     result = unittest.main(verbosity=2, failfast=True, exit=False).result
     if not result.wasSuccessful():

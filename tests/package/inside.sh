@@ -26,11 +26,27 @@ found() { grep -- "$1" >/dev/null; }
 lists() { gpuctl list | found "$1"; }
 shows_program() { gpuctl show batch --json | found '"pid":'; }
 
+# as_the_pages_say BEGINNING: what tells how packages are installed and asked, in this shell. Each is run once.
+as_the_pages_say() {
+  local command commands ran=false
+  mapfile -t commands </results/commands
+  for command in "${commands[@]}"; do
+    [[ $command == "$1"* ]] || continue
+    say "$command"
+    eval "$command"
+    ran=true
+  done
+  $ran || fail "no page says: $1"
+  sed -i "\\|^$1|d" /results/commands
+}
+sudo() { "$@"; }
+
 # interface: it is asked by systemd's own program for Varlink, from Debian 13 on.
 interface() {
   local at=/run/gpuctld/io.gpuctl
   if ! command -v varlinkctl >/dev/null; then
     say "there is no varlinkctl"
+    sed -i '/^varlinkctl/d' /results/commands
     [[ $(. /etc/os-release && echo "$VERSION_ID") == 12 ]]
     return
   fi
@@ -42,6 +58,14 @@ interface() {
   varlinkctl call $at io.gpuctl.GetSlice '{"path":"batch"}' | found '"max" *: *5'
   if varlinkctl call $at io.gpuctl.GetSlice '{"path":"none"}' 2>/tmp/refused; then fail "no error for a slice that is not"; fi
   found io.gpuctl.NoSuchSlice </tmp/refused
+  as_the_pages_say "varlinkctl call /"
+  gpuctl show batch --json | found '"max":40'
+  gpuctl set batch max=5
+  (
+    # shellcheck disable=SC2317  # eval calls it; the command has no end
+    varlinkctl() { timeout 5 varlinkctl "$@" || [[ $? == 124 ]]; }
+    as_the_pages_say "varlinkctl call --more" | found '"slices"'
+  )
 }
 
 # plugin_for_slurm: Slurm's programs load it, and know its options.
@@ -71,6 +95,13 @@ start_mps() {
 
 first() {
   say "install"
+  # As one who says yes, in the directory of which README speaks.
+  echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/yes
+  mkdir /build-package
+  ln -s /packages/before /build-package/out
+  cd /
+  as_the_pages_say "sudo apt install"
+  as_the_pages_say "PATH="
   dpkg -i /packages/before/*.deb
   systemctl is-enabled gpuctld.socket
   systemctl is-active gpuctld.socket gpuctld.service
@@ -138,6 +169,8 @@ first() {
   gpuctl kill batch --signal INT
   wait "$program" || fail "the program ended with $?"
   cat /tmp/ran
+
+  [[ ! -s /results/commands ]] || fail "nobody ran: $(cat /results/commands)"
 
   say "keep"
   gpuctl delete-slice gone

@@ -17,8 +17,10 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests/house"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/house")]
 from old_systems import too_new  # noqa: E402
+
+from tests.system.harness import pages  # noqa: E402
 
 KEPT = ROOT / "build-package"
 SKIPPED = 77
@@ -95,6 +97,8 @@ class Packages(unittest.TestCase):
             run("tar", "-xf", archive, "-C", root, "--exclude=./dev/*", timeout=300)
             copy_packages(root)
             results.mkdir()
+            of_pages = [command for page, command in pages.run_by("package") if page != "INSTALL"]
+            (results / "commands").write_text("".join(f"{command}\n" for command in of_pages))
             shutil.copy(HERE / "inside.sh", results)
             shutil.copy(ROOT / "tests/boot/stands_in_for_mps.sh", results)
             unit = root / "etc/systemd/system/checks.service"
@@ -145,13 +149,17 @@ class Packages(unittest.TestCase):
 
     def test_the_tarball_goes_into_a_system_whose_directories_are_links(self):
         """As packaging/INSTALL says. Fedora and Arch have /usr/sbin as a link."""
-        (command,) = re.findall(r"^    (tar (?:.*\\\n)*.*)", (ROOT / "packaging/INSTALL").read_text(), re.MULTILINE)
-        self.assertEqual(command.count(" -C /usr "), 1)
+        commands = [command for _, command in pages.run_by("package", "INSTALL")]
         with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
             usr = pathlib.Path(scratch, "usr")
             (usr / "bin").mkdir(parents=True)
             (usr / "sbin").symlink_to("bin")
-            run("sh", "-c", command.replace(" -C /usr ", f" -C {usr} "), cwd=PACKAGES)
+            (etc := usr.parent / "etc").mkdir()
+            for command in commands:
+                here, count = re.subn(r" /(?=(?:usr|etc)\b)", f" {usr.parent}/", command)
+                self.assertGreater(count, 0)
+                run("sh", "-c", here, cwd=PACKAGES)
+            self.assertTrue((etc / "gpuctl.toml").is_file())
             self.assertTrue((usr / "sbin").is_symlink())
             self.assertTrue((usr / "bin/gpuctld").is_file())
             left_out = {"INSTALL", "LICENSE"}

@@ -1,14 +1,12 @@
 """Slurm's jobs in slices: a real slurmctld with two nodes, and the plugin."""
 
 import os
-import pathlib
-import re
+import shlex
 
 from tests.system.cluster import slurm
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 from tests.system.harness.users import NOBODY
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUSY = f"{instance.BENCH} run work --blocks 512 --iterations 10 --count 1000000 --announce --json"
 PRINT = "env | grep -E '^(GPUCTL_SLICE|GPUCTL_SOCKET|LD_PRELOAD)=' | sort"
 
@@ -79,19 +77,48 @@ class Jobs(slurm.SlurmTest):
         said = self.slurm("scontrol", "show", "job", job).stdout
         self.assertRegex(said, rf"AdminComment=gpuctl: slurm/job-{job}: max 4 SMs, 1 program, [1-9]\d* launches, ")
 
-    def test_a_job_has_its_programs_ended_well_as_the_page_says(self):
-        page = (ROOT / "docs/slurm.md").read_text()
-        (script,) = re.findall(r"(?m)^    #!/bin/sh\n((?:    .*\n)+)", page)
-        options = re.findall(r"#SBATCH (.*)", script)[0].split()
-        lines = [line.strip().replace("./train", BUSY) for line in script.splitlines() if "#" not in line]
-        cancel = re.findall(r"(?m)^    scancel (.*) \d+$", page)[0].split()
-        job = self.submit(*options, uid=NOBODY, lines=lines)
-        self.wait_for_job(job, "RUNNING")
-        node = self.job(job)["NodeList"]
-        self.wait_busy(job, node)
-        self.slurm("scancel", *cancel, job, uid=NOBODY)
-        self.wait_without(f"slurm/job-{job}")
-        self.assertIn(f"slice slurm/job-{job}) is ended by user {NOBODY} with SIGTERM", self.daemons[node].err())
+    def test_every_command_of_the_page(self):
+        """In the order of the page: its job is ended well, and says what it did."""
+        for node in slurm.NODES:
+            self.on(node).gpuctl("create-slice", "batch")
+        first, *lines = pages.block("slurm", "#!/bin/sh").replace("./train", BUSY).splitlines()
+        gpu = self.script().read_text().splitlines()[1]
+        self.write("train.sh", first, lines[0], gpu, *lines[1:])
+        self.write("train", first, gpu, "echo $GPUCTL_SLICE", f"exec {instance.BENCH} run vectorAdd --count 3")
+        job = None
+        for _, command in pages.run_by("slurm"):
+            with self.subTest(command=command):
+                program = shlex.split(command)[0]
+                here = f"cd {self.out} && {command.replace('123', str(job))}"
+
+                def said():
+                    return self.slurm("bash", "-c", here, uid=NOBODY, check=False)  # noqa: B023
+
+                # The comment comes when the job has ended.
+                done = instance.wait_until(
+                    lambda: done if (done := said()).returncode == 0 or program != "scontrol" else None,  # noqa: B023
+                    command,
+                    interval=0.1,
+                )
+                self.assertEqual(done.returncode, 0, done.stderr + self.said())
+                if program == "sbatch":
+                    job = int(done.stdout.split()[-1])
+                    self.wait_for_job(job, "RUNNING")
+                    node = self.job(job)["NodeList"]
+                    self.wait_busy(job, node)
+                elif program == "srun":
+                    self.assertRegex(done.stdout, r"(?m)^batch/job-\d+$")
+                elif program == "scancel":
+                    self.wait_without(f"slurm/job-{job}")
+                    ended = f"slice slurm/job-{job}) is ended by user {NOBODY} with SIGTERM"
+                    self.assertIn(ended, self.daemons[node].err())
+                else:
+                    self.assertRegex(done.stdout, rf"AdminComment=gpuctl: slurm/job-{job}: max 3 SMs, 1 program, ")
+
+    def write(self, name, *lines):
+        path = self.out / name
+        path.write_text("\n".join([*lines, ""]))
+        path.chmod(0o755)
 
 
 class Options(slurm.SlurmTest):

@@ -1,42 +1,41 @@
 """Each command of gpuctl that README, the pages, the manual and the help of a verb show is taken, beside two slices
 and a program. A word such as PID stands for what is there; a program that the page does not have is a script that ends
-at once. pages_test has the pages whose commands follow from each other, and what they print."""
+at once. harness/pages.py says which commands other tests run."""
 
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 import unittest
 
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-TRIED_ELSEWHERE = {"tutorial", "kubernetes", "containers", "slurm"}  # pages_test, containers_test, slurm_test
-OF_DEVELOPERS = {"architecture", "engineering-notes", "testing", "papers", "corun", "benchmarks"}
-PAGES = [ROOT / "README.md"] + [
-    page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in TRIED_ELSEWHERE | OF_DEVELOPERS
-]
-MANUAL = sorted(path for path in (ROOT / "man").iterdir() if re.fullmatch(r"\.[1-8]", path.suffix))
 INDENTED = re.compile(r"^ {4}(?:\$ )?(gpuctl [a-z][a-z0-9-]*(?: [^>].*)?)$", re.MULTILINE)
 WITHIN = re.compile(r"`(gpuctl [^`]+)`")
+# Pages whose slices are not those of others have no commands here.
+IN_SENTENCES = [
+    (name, text) for name, text in pages.sources() if name not in {"tutorial", "kubernetes", "containers", "slurm"}
+]
 SCRIPTS = ("server", "a.out", "program", "compute-sanitizer", "gpuctl-mount")
 ARE_WHOLE = ("top", "doctor", "list", "status", "events")  # verbs that need no more words
 
 
-def manual(text):
-    """The examples of a manual page, as a page has them."""
-    shown = re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.MULTILINE | re.DOTALL)
-    shown += re.findall(r"^\.Dl (.*)$", text, re.MULTILINE)
-    return "".join(f"    {line}\n" for block in shown for line in block.splitlines())
+def words_of(command):
+    """What comes before a pipe, and that."""
+    words = shlex.split(command, comments=True)
+    end = next((i for i, word in enumerate(words) if word in ("|", "&", ">")), len(words))
+    return words[:end], words[end + 1 :] if words[end : end + 1] == ["|"] else []
 
 
 def commands(text):
-    """Of a page: the words of each command, in the order of the page. One that is only named has two words."""
+    """Of a text: the words of each command, in its order. One that is only named has two words."""
     found = []
     for command in INDENTED.findall(text) + WITHIN.findall(text):
-        words = shlex.split(command, comments=True)
-        words = words[: next((i for i, word in enumerate(words) if word in ("|", "&", ">")), len(words))]
+        words, _ = words_of(command)
         if words not in found:
             found.append(words)
     return found
@@ -105,13 +104,13 @@ class Commands(instance.SystemTest):
             rest += ["--config", str(self.scratch / "gpuctl.toml")]
         return ["gpuctl", verb, *rest]
 
-    def check(self, words):
+    def check(self, words, pipe=()):
         if len(words) == 2 and words[1] not in ARE_WHOLE:
             words = [*words, "--help"]
         self.prepare(words)
-        command = self.as_here(words)
+        command = shlex.join(self.as_here(words)) + (f" | {shlex.join(pipe)}" if pipe else "")
         done = subprocess.run(
-            command,
+            ["bash", "-o", "pipefail", "-c", command],
             env=self.env,
             cwd=self.scratch,
             stdin=subprocess.DEVNULL,
@@ -120,7 +119,7 @@ class Commands(instance.SystemTest):
             text=True,
             timeout=instance.PATIENCE_S * instance.SLOWER,
         )
-        self.assertEqual(done.returncode, 0, f"{' '.join(command)}: {done.stdout}")
+        self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}")
 
     def check_all(self, source, text):
         found = commands(text)
@@ -129,11 +128,32 @@ class Commands(instance.SystemTest):
                 self.check(words)
         return found
 
-    def test_of_pages(self):
-        self.assertGreater(sum(len(self.check_all(page.name, page.read_text())) for page in PAGES), 40)
+    def test_of_pages_and_the_manual(self):
+        for page, command in pages.run_by("commands"):
+            with self.subTest(page, command=command):
+                words, pipe = words_of(command)
+                if pipe and shutil.which(pipe[0]) is None:
+                    self.skipTest(f"no {pipe[0]} here")
+                self.check(words, pipe)
 
-    def test_of_the_manual(self):
-        self.assertGreater(sum(len(self.check_all(page.name, manual(page.read_text()))) for page in MANUAL), 8)
+    def test_of_sentences_in_pages(self):
+        found = [self.check_all(name, re.sub("^ {4}.*\n", "", text, flags=re.MULTILINE)) for name, text in IN_SENTENCES]
+        self.assertGreater(sum(map(len, found)), 40)
+
+    def test_the_program_of_the_manual_lists_slices(self):
+        program = pages.block("io.gpuctl.7", "import json").replace("/run/gpuctld/io.gpuctl", str(self.socket))
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("/ 0\n", ""))
+
+    def test_gpuctld_reads_the_file_of_the_manual(self):
+        text = re.sub('"(inference|research)"', "1", pages.block("gpuctl.toml.5", "[slice"))
+        (self.scratch / "example.toml").write_text(text)
+        done = subprocess.run(
+            [instance.GPUCTLD, "--check-config", "--config", self.scratch / "example.toml"],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_of_the_help(self):
         verbs = re.findall(r"^  ([a-z0-9][a-z0-9-]*)  ", self.gpuctl("--help").stdout, re.MULTILINE)

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -19,7 +20,7 @@ import urllib.parse
 import urllib.request
 import xml.etree.ElementTree
 
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/metrics.md"
@@ -446,6 +447,27 @@ class Exporter(instance.SystemTest):
         self.exporter.kill()
         self.exporter.communicate()
 
+    def test_the_commands_of_pages_serve_where_they_say(self):
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                tried.bind(("0.0.0.0", 9836))
+            except OSError:
+                self.skipTest("another program has the port 9836")
+        for page, command in pages.run_by("metrics"):
+            with self.subTest(page=page, command=command):
+                self.end_exporter()
+                self.exporter = subprocess.Popen(
+                    [PYTHON, ROOT / "packaging" / command.split()[0], *shlex.split(command)[1:]],
+                    env={**self.env, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                self.assertTrue(self.exporter.stdout.readline())
+                self.url = "http://127.0.0.1:9836/metrics"
+                self.assertIn("gpuctl_up 1.0\n", self.get()[1])
+
     def get(self, accept="text/plain"):
         with urllib.request.urlopen(urllib.request.Request(self.url, headers={"Accept": accept}), timeout=60) as reply:
             return reply.headers["Content-Type"], reply.read().decode()
@@ -598,12 +620,14 @@ class Exporter(instance.SystemTest):
     def start_prometheus(self, rules):
         """Its URL. It scrapes the exporter once a second."""
         config = self.scratch / "prometheus.yml"
-        config.write_text(
-            "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
-            f"rule_files: ['{rules}']\n"
-            "scrape_configs:\n  - job_name: gpuctl\n    static_configs: "
-            f"[{{targets: ['{urllib.parse.urlsplit(self.url).netloc}']}}]\n"
-        )
+        of_page = pages.block("metrics", "rule_files:")
+        for there, here in (
+            ("/usr/share/gpuctl/prometheus/gpuctl.rules.yml", str(rules)),
+            ("127.0.0.1:9836", urllib.parse.urlsplit(self.url).netloc),
+        ):
+            self.assertIn(there, of_page)
+            of_page = of_page.replace(there, here)
+        config.write_text(f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n{of_page}")
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         server = subprocess.Popen(

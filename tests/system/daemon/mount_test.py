@@ -13,7 +13,7 @@ import bench.lab.client  # noqa: F401 - where the package is
 import gpuctl
 from gpuctl import amounts
 from tests.system.daemon import python_test
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 
 OTHERS = ("procs", "stat", "pressure", "events")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -116,6 +116,34 @@ class Mount(instance.SystemTest):
             self.mount.send_signal(signal.SIGTERM)
         self.assertEqual(self.mount.wait(), 0)
         self.assertFalse(self.top.is_mount())
+
+    def test_the_commands_of_the_manual(self):
+        self.gpuctl("delete-slice", "batch")
+        tools, there = self.scratch / "tools", self.scratch / "gpu"
+        for directory in (tools, there):
+            directory.mkdir()
+        program = f"exec {PYTHON} {ROOT}/packaging/gpuctl-mount"
+        (tools / "gpuctl-mount").write_text(f'#!/bin/sh\n{program} "$@"\n')
+        (tools / "gpuctl-mount").chmod(0o755)
+        mount, *others = [command.replace("/run/gpu", str(there)) for _, command in pages.run_by("mount")]
+        until = f"until mountpoint -q {there}; do sleep 0.1; done"
+        script = ["set -e", "trap 'kill %1; wait' EXIT", mount, until, *others]
+        done = subprocess.run(
+            ["bash", "-c", "\n".join(script)],
+            env={
+                **self.env,
+                "PATH": f"{tools}:{os.environ['PATH']}",
+                "PYTHONPATH": str(ROOT / "python"),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=instance.PATIENCE_S,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("clients 0\n", done.stdout)
+        self.assertEqual(self.gpuctl_json("show", "batch")["slice"]["max"], 40)
 
     def assertFails(self, code, action):
         with self.assertRaises(OSError) as raised:

@@ -7,10 +7,9 @@ import re
 import subprocess
 import unittest
 
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = ["docs/tutorial.md", "docs/kubernetes.md"]
 
 
 def blocks(text):
@@ -60,8 +59,8 @@ class Pages(instance.SystemTest):
         return list(zip(commands, pieces[::2], pieces[1::2], strict=False))
 
     def test_each_command_does_what_the_page_says(self):
-        for page in PAGES:
-            for (command, shown), out, status in self.shell(blocks((ROOT / page).read_text())):
+        for page in dict.fromkeys(name for name, _ in pages.run_by("pages", "tutorial", "kubernetes")):
+            for (command, shown), out, status in self.shell(blocks((ROOT / f"docs/{page}.md").read_text())):
                 with self.subTest(page=page, command=command):
                     self.assertEqual(status, "0", out)
                     said = [" ".join(line.split()) for line in out.splitlines()]
@@ -79,9 +78,9 @@ class Pages(instance.SystemTest):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_text(f"#!/bin/sh\n{script}\n")
             (tree / name).chmod(0o755)
-        to_try = re.search("(?:^    .*\n)+", (ROOT / "packaging/INSTALL").read_text(), re.MULTILINE)[0]
+        to_try = [command for _, command in pages.run_by("pages", "INSTALL")]
         ends = ["bin/gpuctl list", "kill %1", "wait"]
-        commands = [(line.strip(), []) for line in to_try.splitlines() + ends]
+        commands = [(command, []) for command in to_try + ends]
         done = self.shell(commands, where=tree)
         for (command, _), out, status in done[:-1]:
             with self.subTest(command=command):

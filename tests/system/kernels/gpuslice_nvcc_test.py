@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import unittest
 
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 WRAPPER = instance.BUILD / "src/gpuslice-nvcc/gpuslice-nvcc"
 NVCC = os.environ.get("GPUSLICE_NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 SOURCE = """
@@ -117,6 +118,23 @@ class Linked(instance.SystemTest):
         program.process.terminate()
         self.assertEqual(program.wait(), 0, program.err() + program.out())
         self.assertTrue(re.fullmatch(r"reduction: \d+ rounds, 0 wrong, .*\n", program.out()), program.out())
+
+    @unittest.skipUnless(pathlib.Path(NVCC).exists(), "no nvcc")
+    def test_the_commands_of_the_manual(self):
+        """The software GPU serves the shared runtime alone."""
+        self.start_daemon()
+        self.gpuctl("create-slice", "batch")
+        for name in ("vector_add.cu", "program.h"):
+            shutil.copy(ROOT / "tests/cuda" / name, self.scratch)
+        (self.scratch / "vector_add.cu").rename(self.scratch / "train.cu")
+        (make, run) = [command for _, command in pages.run_by("gpuslice_nvcc")]
+        script = f"{make} -cudart shared && {run} 3"
+        program = self.start(
+            *("bash", "-c", f"cd {self.scratch} && {script}"),
+            env={**self.env, "GPUSLICE_NVCC": NVCC, "PATH": f"{WRAPPER.parent}:{os.environ['PATH']}"},
+        )
+        self.assertEqual(program.wait(), 0, program.err())
+        self.ended("batch", 1)
 
     def test_is_an_ordinary_program_elsewhere(self):
         program = self.start(instance.CUDA_PROGRAMS / "reduction_linked", 3)

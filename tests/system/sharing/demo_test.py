@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 
-from tests.system.harness import instance
+from tests.system.harness import instance, pages
 
-SCRIPT = instance.pathlib.Path(__file__).resolve().parents[3] / "scripts/demo.sh"
+ROOT = instance.pathlib.Path(__file__).resolve().parents[3]
 LINE = re.compile(
     r"demo: device=\S+ alone_p99_us=\d+ unmanaged_p99_us=(?P<unmanaged>\d+) "
     r"priorities_p99_us=\d+ priorities_batch=\d+\.\d+ "
@@ -22,7 +22,8 @@ class Demo(instance.SystemTest):
         temporary = self.scratch / "tmp"
         temporary.mkdir()
         self.env["TMPDIR"] = str(temporary)
-        command = [str(SCRIPT), "--build", str(instance.BUILD), "--seconds", "2"]
+        ((_, of_readme),) = pages.run_by("demo")
+        command = [str(ROOT / of_readme), "--build", str(instance.BUILD), "--seconds", "2"]
         done = subprocess.run(
             command, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
         )
