@@ -1,26 +1,35 @@
 #!/usr/bin/env bash
 # Makes Debian packages, for Debian 12 and later, a tarball for other systems, and a wheel of the Python package:
-#   scripts/package.sh [--out DIR] [--suite NAME] [--test]
+#   scripts/package.sh [--out DIR] [--suite NAME] [--test [--from REF]]
 # DIR: where they are left (default: build-package/out). --suite: build in a clean root of that suite of Debian instead
 # of here; packages that Debian 12 built are meant for later ones too. --test: then install, start, use, upgrade and
-# purge them in clean roots (tests/package), with --suite in one of that suite. The version is that of meson.build.
+# purge them in clean roots (tests/package), with --suite in one of that suite. --from: upgrade from what was before,
+# which the commit REF makes by its own script, and which is kept; else from the same packages with a lower version. The
+# version is that of meson.build.
 set -euo pipefail
 # shellcheck source=scripts/bootstrap.sh
 source "$(dirname "${BASH_SOURCE[0]}")/bootstrap.sh"
 
-usage() { fail "usage: package.sh [--out DIR] [--suite NAME] [--test]"; }
+usage() { fail "usage: package.sh [--out DIR] [--suite NAME] [--test [--from REF]]"; }
 work=$root/build-package
 out=$work/out
 suite=
 tested=false
+from=
 while (($#)); do
   case $1 in
     --out) (($# > 1)) || usage; out=$(realpath -m "$2"); shift 2 ;;
     --suite) (($# > 1)) || usage; suite=$2; shift 2 ;;
     --test) tested=true; shift ;;
+    --from) (($# > 1)) || usage; from=$2; shift 2 ;;
     *) usage ;;
   esac
 done
+[[ -z $from ]] || $tested || usage
+if [[ -n $from ]]; then
+  commit=$(git -C "$root" rev-parse --verify --quiet --end-of-options "$from^{commit}") || fail "no commit $from"
+  from=$commit
+fi
 version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" "$root/meson.build")
 [[ -n $version ]] || fail "no version in meson.build"
 place=$work/${suite:-here}
@@ -115,6 +124,25 @@ make_wheel() {
     --no-deps --no-build-isolation --wheel-dir "$out" "$staged/python" >&2
 }
 
+# build_before: the packages of the commit `from` into `before`, by its own script in a work tree, for which no root of
+# another suite is kept.
+build_before() {
+  local tree=$work/from/tree options=()
+  before=$work/from/$from${suite:+-$suite}
+  [[ ! -d $before ]] || return 0
+  [[ -z $suite ]] || options=(--suite "$suite")
+  say "building packages of commit $from"
+  rm -rf "$tree" "$before.new"
+  git -C "$root" worktree prune
+  git -C "$root" worktree add --quiet --detach "$tree" "$from"
+  [[ -x $tree/scripts/package.sh ]] || fail "commit $from makes no packages"
+  # The toolkit may be one that was fetched into our build directory.
+  PATH=$toolkit/bin:$PATH "$tree/scripts/package.sh" --out "$before.new" "${options[@]}" >&2 ||
+    fail "commit $from makes no packages; left in $tree"
+  git -C "$root" worktree remove --force "$tree"
+  mv "$before.new" "$before"
+}
+
 bootstrap
 wanted=(dpkg-dev debhelper dh-python lintian file python3-pip python3-setuptools python3-wheel)
 [[ -n $suite ]] || wanted+=(libslurm-dev)
@@ -131,5 +159,7 @@ lintian --fail-on error,warning "$place"/*.changes >&2 || fail "lintian complain
 du -h "$out"/*.deb "$out"/*.tar.gz "$out"/*.whl
 if $tested; then
   [[ -z $suite ]] || export GPUCTL_SUITES=$suite
-  GPUCTL_PACKAGES=$out python3 "$root/tests/package/package_test.py"
+  before=
+  [[ -z $from ]] || build_before
+  GPUCTL_PACKAGES=$out GPUCTL_PACKAGES_BEFORE=$before python3 "$root/tests/package/package_test.py"
 fi

@@ -107,6 +107,37 @@ first() {
   systemctl is-active gpuctld.socket gpuctld.service
   id gpuctl
   "${nobody[@]}" gpuctl status | found "no GPU"
+  dpkg_is_clean
+
+  # What goes on until then is of the packages before, which may be older.
+  say "upgrade while a program runs"
+  printf '[daemon]\nsoftware_gpu = true\n' >/etc/gpuctl.toml.d/software.toml
+  systemctl restart gpuctld.service
+  until_true "no software GPU" gpuctl list
+  gpuctl create-slice batch --max 5 --persist
+  gpuctl create-slice gone
+  systemctl enable --now gpuctl-exporter.service
+  until_true "no metrics of the slice" serves '^gpuctl_slice_max_sms{.*slice="batch".* 5'
+  systemctl enable --now gpuctl-cdi.path gpuctl-cdi.service
+  found '"batch"' </run/cdi/gpuctl.json
+  gpuctl run --slice batch gpuslice-bench run work --seconds 400 >/tmp/ran &
+  program=$!
+  until_true "no program in the slice" shows_program
+  before=$(systemctl show --value --property=MainPID gpuctld.service)
+  dpkg -i /packages/*.deb
+  dpkg -l gpuctl gpuctld libgpuslice0
+  dpkg_is_clean
+  systemctl is-active gpuctld.socket gpuctld.service
+  [[ $(systemctl show --value --property=MainPID gpuctld.service) != "$before" ]] || fail "the old daemon still runs"
+  lists gone || fail "a slice is gone after the upgrade"
+  until_true "the program did not come back" shows_program
+  until_true "no metrics after the upgrade" serves '^gpuctl_slice_max_sms{.*slice="batch".* 5'
+  found '"batch"' </run/cdi/gpuctl.json
+  gpuctl kill batch --signal INT
+  wait "$program" || fail "the program ended with $?"
+  cat /tmp/ran
+
+  say "use"
   man_pages=(gpuctl.1 gpuslice-bench.1 gpuctl.toml.5 gpuctld.8)
   for page in "${man_pages[@]}"; do
     dpkg -L gpuctl gpuctld gpuctl-softgpu | found "/$page\(.gz\)\?$" || fail "no page $page"
@@ -114,14 +145,6 @@ first() {
   bash -c '. /usr/share/bash-completion/completions/gpuctl; complete -p gpuctl'
   fish -c 'complete -C "gpuctl cre"' | found '^create-slice$'
   zsh -c 'autoload -Uz compinit && compinit -u -D && print -r -- $_comps[gpuctl]' | found '^_gpuctl$'
-  dpkg_is_clean
-
-  say "use"
-  printf '[daemon]\nsoftware_gpu = true\n' >/etc/gpuctl.toml.d/software.toml
-  systemctl restart gpuctld.service
-  until_true "no software GPU" gpuctl list
-  gpuctl create-slice batch --max 5 --persist
-  gpuctl create-slice gone
   gpuctl run --slice batch gpuslice-bench run vectorAdd --count 3
   gpuctl run --scope --slice batch sh -c 'cat /proc/self/cgroup' | found '/gpuctl-run-[0-9]*-[0-9a-f]*\.scope$'
   cd /tmp
@@ -130,8 +153,6 @@ first() {
   cc slice.c -o slice $(pkg-config --cflags --libs gpuslice)
   gpuctl run --slice batch ./slice | grep "interface [0-9]*, slice "
   python3 -c 'import gpuctl; print(gpuctl.connect().slice("batch"))' | grep "max=5"
-  systemctl enable --now gpuctl-exporter.service
-  until_true "no metrics of the slice" serves '^gpuctl_slice_max_sms{.*slice="batch".* 5'
   echo 'GPUCTL_EXPORTER_OPTIONS="--listen 127.0.0.2:9836"' >/etc/default/gpuctl-exporter
   systemctl restart gpuctl-exporter.service
   until_true "it does not listen where its options say" fetch http://127.0.0.2:9836/metrics
@@ -139,8 +160,6 @@ first() {
   systemctl restart gpuctl-exporter.service
   interface
   plugin_for_slurm
-  systemctl enable --now gpuctl-cdi.path gpuctl-cdi.service
-  found '"batch"' </run/cdi/gpuctl.json
 
   say "a service whose unit names its slice"
   mkdir -p /etc/systemd/system/train.service.d
@@ -153,22 +172,6 @@ first() {
   systemctl start train.service
   until_true "the service is in no slice" shows_program
   systemctl stop train.service
-
-  say "upgrade while a program runs"
-  gpuctl run --slice batch gpuslice-bench run work --seconds 400 >/tmp/ran &
-  program=$!
-  until_true "no program in the slice" shows_program
-  before=$(systemctl show --value --property=MainPID gpuctld.service)
-  dpkg -i /packages/*.deb
-  dpkg -l gpuctl gpuctld libgpuslice0
-  dpkg_is_clean
-  systemctl is-active gpuctld.socket gpuctld.service
-  [[ $(systemctl show --value --property=MainPID gpuctld.service) != "$before" ]] || fail "the old daemon still runs"
-  lists gone || fail "a slice is gone after the upgrade"
-  until_true "the program did not come back" shows_program
-  gpuctl kill batch --signal INT
-  wait "$program" || fail "the program ended with $?"
-  cat /tmp/ran
 
   [[ ! -s /results/commands ]] || fail "nobody ran: $(cat /results/commands)"
 

@@ -2,9 +2,10 @@
 """The Debian packages in a clean root of each suite, booted: installed, used, upgraded, there after a reboot, purged.
 And the tarball with the Python package, in directories of their own.
 
-scripts/package.sh --test runs it: GPUCTL_PACKAGES is a directory with the packages. The release before is the same with
-a lower version. Ends with 77, which Meson counts as skipped, without packages or where no root can be made.
-GPUCTL_SUITES: suites of Debian (default: bookworm trixie). Roots are kept in build-package, for the next time."""
+scripts/package.sh --test runs it: GPUCTL_PACKAGES is a directory with the packages. What was before them is in
+GPUCTL_PACKAGES_BEFORE (--from), or is the same with a lower version: there was no release yet. Ends with 77, which
+Meson counts as skipped, without packages or where no root can be made. GPUCTL_SUITES: suites of Debian (default:
+bookworm trixie). Roots are kept in build-package, for the next time."""
 
 import os
 import pathlib
@@ -65,22 +66,39 @@ def run(*command, **more):
 
 
 def copy_packages(root):
-    """The packages into `packages` of the root, and into `before` there the same with a lower version."""
+    """The packages into `packages` of the root, and what was before them into `before` there."""
     to = root / "packages"
     (to / "before").mkdir(parents=True)
     shown = run("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f=${Version}", "slurm-client").stdout
     slurm = re.match(r"\d+\.\d+", shown)[0]
-    for package in PACKAGES.glob("*.deb"):
-        # A plugin for another Slurm is not installed.
-        if "-dbgsym_" in package.name or re.match(rf"gpuctl-slurm(?!{re.escape(slurm)}_)", package.name):
-            continue
+    for package in installed(PACKAGES, slurm):
         shutil.copy(package, to)
-        with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
-            run("dpkg-deb", "-R", package, scratch)
-            control = pathlib.Path(scratch, "DEBIAN/control")
-            version = re.search(r"^Version: (.*)$", control.read_text(), re.MULTILINE)[1]
-            control.write_text(control.read_text().replace(version, f"{version}~before"))
-            run("dpkg-deb", "--root-owner-group", "-Znone", "-b", scratch, to / "before" / package.name)
+    for package in installed(BEFORE, slurm):
+        copy_with_lower_version(package, to / "before", {version_of(one) for one in to.glob("*.deb")})
+
+
+def installed(directory, slurm):
+    """A plugin for another Slurm is not."""
+    for package in sorted(directory.glob("*.deb")):
+        if "-dbgsym_" not in package.name and not re.match(rf"gpuctl-slurm(?!{re.escape(slurm)}_)", package.name):
+            yield package
+
+
+def version_of(package):
+    return run("dpkg-deb", "-f", package, "Version").stdout.strip()
+
+
+def copy_with_lower_version(package, to, versions):
+    """As it is, if it has none of these."""
+    version = version_of(package)
+    if version not in versions:
+        shutil.copy(package, to)
+        return
+    with tempfile.TemporaryDirectory(prefix="gpuctl-test.") as scratch:
+        run("dpkg-deb", "-R", package, scratch)
+        control = pathlib.Path(scratch, "DEBIAN/control")
+        control.write_text(control.read_text().replace(version, f"{version}~before"))
+        run("dpkg-deb", "--root-owner-group", "-Znone", "-b", scratch, to / package.name)
 
 
 class Packages(unittest.TestCase):
@@ -195,6 +213,7 @@ for name in SUITES:
 
 if __name__ == "__main__":
     PACKAGES = pathlib.Path(os.environ.get("GPUCTL_PACKAGES") or "/nowhere")
+    BEFORE = pathlib.Path(os.environ.get("GPUCTL_PACKAGES_BEFORE") or PACKAGES)
     if not list(PACKAGES.glob("*.deb")):
         skip("no packages; scripts/package.sh --test makes them and runs this")
     if os.geteuid() != 0:
