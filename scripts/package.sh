@@ -97,7 +97,7 @@ build() {
   say "building packages of version $version"
   stage
   rm -f "$place"/*.deb "$place"/*.changes "$place"/*.buildinfo
-  (cd "$staged" && "${how[@]}" dpkg-buildpackage -b -us -uc -nc) >"$place/log" 2>&1 ||
+  (cd "$staged" && "${how[@]}" dpkg-buildpackage -b -us -uc -nc) 2>&1 | tee "$place/log" | show_progress ||
     { tail -n 40 "$place/log" >&2; fail "the packages cannot be built; all of it: $place/log"; }
   mkdir -p "$out"
   rm -f "$out"/*.deb

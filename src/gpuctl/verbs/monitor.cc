@@ -13,6 +13,7 @@
 #include "gpuctl/line/daemon.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/simulate/trace_file.h"
+#include "gpuctl/text/progress.h"
 #include "gpuctl/text/units.h"
 
 namespace gpuctl::cli {
@@ -93,9 +94,17 @@ Action declare_monitor(Arguments& arguments) {
     std::int64_t lost = 0;
     // The daemon may end meanwhile: what was recorded until then is written.
     Outcome<std::vector<ipc::Launch>> part;
-    while (part && wait_for_reply(*daemon, until)) {
-      part = next_launches(*daemon, lost);
-      if (part) launches.insert(launches.end(), part->begin(), part->end());
+    {
+      Progress progress(context.err);
+      const auto say = [&] {
+        progress.say("recording: " + std::to_string(launches.size()) + " launches so far; Ctrl-C ends it");
+      };
+      say();
+      while (part && wait_for_reply(*daemon, until)) {
+        part = next_launches(*daemon, lost);
+        if (part) launches.insert(launches.end(), part->begin(), part->end());
+        say();
+      }
     }
     if (!part && launches.empty()) return part.error();
     if (launches.empty())

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "gpuctl/line/verb.h"
+#include "gpuctl/text/progress.h"
 #include "gpuctl/text/table.h"
 #include "gpuctl/views/demangle.h"
 #include "gpuctl/views/rewrite_file.h"
@@ -65,7 +66,12 @@ void print_text(const RewrittenFile& file, const std::string& path, std::ostream
 }
 
 Outcome<int> run(const std::string& in, const std::string& out, Context& context) {
-  const Result<RewrittenFile> file = rewrite_file(in);
+  const Result<RewrittenFile> file = [&] {
+    Progress progress(context.err);
+    return rewrite_file(in, [&](std::size_t module, std::size_t modules) {
+      progress.say("rewriting: module " + std::to_string(module) + " of " + std::to_string(modules));
+    });
+  }();
   if (!file) return usage("rewrite: " + file.error().message);
   std::vector<std::string> written;
   if (!out.empty()) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -85,13 +86,17 @@ std::string form_name(ptx::Form form) {
   return "?";
 }
 
-Result<RewrittenFile> rewrite_file(const std::string& path) {
+Result<RewrittenFile> rewrite_file(const std::string& path,
+                                   const std::function<void(std::size_t, std::size_t)>& begin) {
   const Result<MappedFile> mapped = MappedFile::open(path);
   if (!mapped) return mapped.error();
   const ptx::Bytes image = mapped->bytes();
   const Result<std::vector<ptx::FatbinEntry>> entries = entries_of(image);
   if (!entries) return fail(path + ": " + entries.error().message);
   const bool is_text = entries->size() == 1 && entries->front().payload.size() == image.size();
+
+  const auto modules =
+      std::ranges::count_if(*entries, [](const ptx::FatbinEntry& e) { return e.kind == ptx::FatbinKind::kPtx; });
 
   RewrittenFile file;
   std::size_t size = 0;
@@ -101,6 +106,7 @@ Result<RewrittenFile> rewrite_file(const std::string& path) {
                                   (entry.kind == ptx::FatbinKind::kLtoIr ? " (link-time IR)" : ""));
       continue;
     }
+    if (begin) begin(file.modules.size() + 1, static_cast<std::size_t>(modules));
     // "kernel.ptx:7:3: ..." if the file is PTX text; else the number of the module in it.
     const std::string number = std::to_string(file.modules.size() + 1);
     const std::string where = path + (is_text ? ":" : ": PTX " + number + " (" + architecture(entry) + "): ");

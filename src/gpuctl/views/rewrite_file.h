@@ -1,6 +1,8 @@
 // Rewriting offline: the PTX in a file, without a GPU and without a daemon.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,11 @@ struct RewrittenFile {
 };
 
 /// Makes the persistent forms of all PTX in `path`: PTX text, a cubin, a fatbin, an ELF executable, library or
-/// object file, or an archive of these. Nothing but a regular file is read. An error is one line with the file, the
-/// module if there are several, and the line and column of the PTX or the offset in the file.
-Result<RewrittenFile> rewrite_file(const std::string& path);
+/// object file, or an archive of these. Nothing but a regular file is read. `begin` is called with the number of each
+/// module, from 1 on, and how many there are. An error is one line with the file, the module if there are several, and
+/// the line and column of the PTX or the offset in the file.
+Result<RewrittenFile> rewrite_file(const std::string& path,
+                                   const std::function<void(std::size_t, std::size_t)>& begin = nullptr);
 
 /// Writes a single module to the file `out`. Writes several modules, or one if `out` is a directory, to OUT/1.sm_75.ptx
 /// and so on, and makes that directory. Returns the paths. A file is complete or, after an error, as it was before.

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "ptx/persistent_abi.h"
 #include "ptx/syntax/parser.h"
@@ -72,6 +74,13 @@ TEST_F(RewriteFile, TakesEveryPtxOfAFatbin) {
   EXPECT_EQ(result->modules[0].architecture, "sm_75");
   EXPECT_EQ(result->modules[1].architecture, "sm_90a");
   EXPECT_EQ(result->modules[1].options, "-maxrregcount=32");
+}
+
+TEST_F(RewriteFile, SaysHowFarItIs) {
+  std::vector<std::pair<std::size_t, std::size_t>> said;
+  const auto say = [&](std::size_t module, std::size_t modules) { said.emplace_back(module, modules); };
+  ASSERT_TRUE(rewrite_file(golden_fatbin("zstd"), say));
+  EXPECT_EQ(said, (std::vector<std::pair<std::size_t, std::size_t>>{{1, 2}, {2, 2}}));
 }
 
 TEST_F(RewriteFile, MachineCodeIsNotAnError) {
