@@ -23,7 +23,7 @@ TESTS = (
     ("INSTALL", "tar|mv", "package"),
     ("INSTALL", "systemd-sysusers|systemctl", "boot"),
     ("containers", "sudo systemctl", "boot"),
-    ("containers", "sudo gpuctl|gpuctl|podman", "containers"),
+    ("containers", "(?:sudo )?(?:gpuctl|podman) ", "containers"),
     ("slurm", "sbatch|srun|scancel|scontrol", "slurm"),
     ("events", "journalctl", "boot"),
     ("metrics|gpuctl-exporter.1", "gpuctl-exporter", "metrics"),
@@ -37,6 +37,7 @@ NOT_RUN = {
     ("README", "scripts/test.sh"): "it is what runs all tests",
     ("README", "scripts/package.sh"): "it makes what the test of packages starts with, by --test",
     ("latency", "sleep"): "it only waits",
+    ("containers", "sudo nvidia-ctk"): "it needs NVIDIA's driver",
 }
 # (page, how the block begins): what it is.
 NO_COMMANDS = {
