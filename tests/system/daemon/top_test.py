@@ -14,6 +14,7 @@ import time
 
 from tests.system.harness import instance
 
+WORKLOAD = pathlib.Path(__file__).resolve().parents[2] / "workloads/effisha-group.toml"
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"  # the alternate screen
 
 
@@ -197,6 +198,19 @@ class Top(instance.SystemTest):
         titles = [line for line, _ in zip((line for line in top.stdout if line.startswith("SLICE")), range(3))]
         self.assertEqual(len(titles), 3)
         top.stdout.close()
+
+    def test_other_verbs_say_how_far_long_work_is_and_clear_the_line(self):
+        record = self.scratch / "record.toml"
+        for verb, said in (
+            (("simulate", WORKLOAD, "--policy", "frs", "--seeds", "2"), "simulating frs: run 2 of 2"),
+            (("rewrite", instance.CUDA_PROGRAMS / "vector_add.fatbin"), "rewriting: module 1 of 1"),
+            (("monitor", "--record", record, "--seconds", "0.5"), "recording: 0 launches so far; Ctrl-C ends it"),
+        ):
+            with self.subTest(verb=verb[0]):
+                screen = Screen(self, verb=verb)
+                screen.end()
+                self.assertRegex(screen.text, rf"{said}\r\x1b\[K[^\x1b]+$")
+                self.assertNotIn(said, self.gpuctl(*verb, check=False).stderr)
 
     def test_without_a_daemon_it_is_an_error(self):
         self.daemon.kill()
