@@ -143,7 +143,7 @@ class Commands(instance.SystemTest):
     def test_the_program_of_the_manual_lists_slices(self):
         program = pages.block("io.gpuctl.7", "import json").replace("/run/gpuctld/io.gpuctl", str(self.socket))
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        self.assertEqual((done.stdout, done.stderr), ("/ 0\n", ""))
+        self.assertEqual((done.stdout, done.stderr), ("/ 64\n", ""))
 
     def test_gpuctld_reads_the_file_of_the_manual(self):
         text = re.sub('"(inference|research)"', "1", pages.block("gpuctl.toml.5", "[slice"))
