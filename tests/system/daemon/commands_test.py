@@ -57,7 +57,7 @@ class Commands(instance.SystemTest):
 
     def pid(self):
         """Of a program in slice batch."""
-        if self.bench is None or self.bench.process.poll() is not None:
+        if self.bench is None or not self.usage("batch", self.bench.pid):  # one that was killed may not have ended yet
             self.bench = self.start_bench("batch", "work", "--blocks", 8, "--seconds", 600)
             instance.wait_until(lambda: self.usage("batch", self.bench.pid), "the program to be there")
         return self.bench.pid

@@ -86,7 +86,7 @@ class Pages(instance.SystemTest):
             with self.subTest(command=command):
                 self.assertEqual(status, "0", out)
         said = {command: out for (command, _), out, _ in done}
-        self.assertTrue(any(out.startswith("vectorAdd") for out in said.values()), said)
+        self.assertRegex("".join(said.values()), r"(?m)^vectorAdd .*\n(?:.*\n)*5 results checked, 0 wrong")
         self.assertRegex(said["bin/gpuctl list"], r"(?m)^  batch +- +5 ")
 
 
