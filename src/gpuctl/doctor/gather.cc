@@ -12,6 +12,7 @@
 #include "base/cgroup.h"
 #include "base/in_container.h"
 #include "base/installed.h"
+#include "base/mps_home.h"
 #include "base/process_owner.h"
 #include "gpuctl/doctor/child.h"
 #include "gpuctl/doctor/driver_limits.h"
@@ -95,7 +96,7 @@ void see_mps(MachineSeen& seen) {
   const std::string control = seen.mps_directory + "/control";
   const auto owner = mps_owner(seen.mps_directory);
   // A container has processes of its own, and may have the directory of the host's MPS, which removes this at its end.
-  seen.mps_control = owner || (seen.in_container && exists(seen.mps_directory + "/nvidia-cuda-mps-control.pid"));
+  seen.mps_control = owner || (seen.in_container && exists(mps_home(seen.mps_directory) + "/nvidia-cuda-mps-control.pid"));
   seen.mps_left = !seen.mps_control && exists(control);
   seen.mps_reachable = ::access(control.c_str(), W_OK) == 0;
   if (owner) seen.mps_owner = user_name(*owner);

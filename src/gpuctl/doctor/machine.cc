@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/mps_home.h"
 #include "base/process_owner.h"
 #include "base/regular_file.h"
 #include "gpuctl/doctor/child.h"
@@ -58,7 +59,7 @@ std::string trimmed(std::string text) {
 
 std::optional<std::uint32_t> mps_owner(const std::string& pipe_directory, const std::string& proc) {
   constexpr std::size_t kMostDigits = 32;
-  const auto file = read_regular_file(pipe_directory + "/nvidia-cuda-mps-control.pid", kMostDigits);
+  const auto file = read_regular_file(mps_home(pipe_directory) + "/nvidia-cuda-mps-control.pid", kMostDigits);
   std::int32_t pid = 0;
   if (!file || !(std::istringstream(*file) >> pid) || pid <= 0) return std::nullopt;
   std::string name;

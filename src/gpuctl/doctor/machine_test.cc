@@ -45,6 +45,19 @@ TEST_F(Machine, MpsIsThereWhileItsProcessIs) {
   EXPECT_FALSE(owner());
 }
 
+TEST_F(Machine, MpsOfANamespaceIsThatOfItsControlDaemon) {
+  write("mps/nvidia-cuda-mps-control.pid", "17\n");
+  write("proc/17/comm", "nvidia-cuda-mps\n");
+  write("proc/17/status", "Name:\tx\nUid:\t0\t0\t0\t0\nGroups:\t\n");
+  const fs::path server = place_ / "mps/training", space = server / "batch";
+  EXPECT_FALSE(mps_owner(space, place_ / "proc"));
+  for (const fs::path& directory : {server, space}) {
+    fs::create_directories(directory);
+    ASSERT_EQ(::mknod((directory / "control").c_str(), S_IFSOCK | 0666, 0), 0);
+  }
+  EXPECT_EQ(mps_owner(space, place_ / "proc"), 0u);
+}
+
 TEST_F(Machine, CgroupsOfBothVersions) {
   EXPECT_EQ(cgroups_of(place_).version, 0);
   fs::create_directory(place_ / "systemd");

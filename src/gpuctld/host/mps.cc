@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/mps_home.h"
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/protocol/process.h"
 
@@ -29,7 +30,7 @@ bool mps_active() {
 
 std::string mps_pipe_directory() {
   const char* directory = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  return directory != nullptr && *directory != '\0' ? directory : "/tmp/nvidia-mps";
+  return directory != nullptr && *directory != '\0' ? mps_home(directory) : "/tmp/nvidia-mps";
 }
 
 bool is_mps_server(std::int32_t pid, const std::string& pipe_directory, const std::string& proc) {

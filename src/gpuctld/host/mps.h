@@ -15,7 +15,8 @@ namespace gpuctl::daemon {
 /// process's user. Never waits. Clients that use another pipe directory are not seen. For one thread.
 bool mps_active();
 
-/// $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps.
+/// $CUDA_MPS_PIPE_DIRECTORY, else /tmp/nvidia-mps. Where the variable names a server or a namespace of MPS v3: the
+/// directory of its control daemon.
 std::string mps_pipe_directory();
 
 /// Whether the process was started by the control daemon of that pipe directory, which starts MPS servers and nothing

@@ -53,6 +53,20 @@ TEST_F(Mps, IsActiveWhenItsPidFileNamesALiveDaemon) {
   EXPECT_FALSE(active());
 }
 
+TEST_F(Mps, OfANamespaceItIsItsControlDaemons) {
+  const fs::path space = directory_ / "training" / "batch";
+  fs::create_directories(space);
+  for (const fs::path& directory : {space.parent_path(), space})
+    ASSERT_EQ(::mknod((directory / "control").c_str(), S_IFSOCK | 0666, 0), 0);
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", space.c_str(), 1);
+  const std::string before = mps_pipe_directory();
+  write_pid();
+  const std::string now = mps_pipe_directory();
+  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+  EXPECT_EQ(before, space);
+  EXPECT_EQ(now, directory_);
+}
+
 TEST_F(Mps, TheFileMayHoldAnything) {
   for (const char* text : {"", "-77", "0", "seventy-seven", "99999999999999999999999999999999999977"}) {
     std::ofstream(pid_file()) << text;
