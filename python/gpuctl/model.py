@@ -86,6 +86,7 @@ class SliceOnGpu:
     memory: int | None = None
     memory_peak: int | None = None
     max_refusals: int | None = None
+    driver_max: int | None = None
 
 
 @dataclass(frozen=True)

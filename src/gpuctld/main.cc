@@ -22,6 +22,7 @@
 #include "gpuctld/host/device_search.h"
 #include "gpuctld/host/driver_probe.h"
 #include "gpuctld/host/gpu_users.h"
+#include "gpuctld/host/group_limits.h"
 #include "gpuctld/host/journal.h"
 #include "gpuctld/host/line_log.h"
 #include "gpuctld/host/mps_helper.h"
@@ -173,6 +174,10 @@ int run(int argc, char** argv) {
   }
   std::signal(SIGPIPE, SIG_IGN);
   if (options.mps_start) return become_mps(STDIN_FILENO, STDOUT_FILENO);
+  if (options.limit_memory) {
+    std::cout << limits_answer(read_limits_question(STDIN_FILENO), kNvmlLibrary) << std::flush;
+    return 0;
+  }
   if (options.mps_control) return answer_mps_command(STDIN_FILENO, STDOUT_FILENO);
   make_room_for_descriptors();
   give_large_blocks_back();
@@ -195,12 +200,14 @@ int run(int argc, char** argv) {
   ManagerOptions manager_options{.kept = {.state = options.state + "/state.json",
                                           .kernels = options.state + "/kernels.json",
                                           .isolation = options.state + "/isolation.json",
-                                          .attached = options.state + "/attached.json"},
+                                          .attached = options.state + "/attached.json",
+                                          .limits = options.state + "/limits.json"},
                                  .usage = usage_file(options),
                                  .config_file = options.config,
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,
                                  .look_socket = options.look_socket,
+                                 .limits = {.socket = options.limits_socket, .program = "/proc/self/exe"},
                                  .socket = std::filesystem::absolute(options.socket),
                                  .mps_directory = mps_directory(options),
                                  .mps_start_socket = options.mps_start_socket,

@@ -17,7 +17,8 @@ namespace json = boost::json;
 #define GPUCTL_FIELD(name, ...) name,
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
 BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (
-  device, reserve, max, memory_max, seen, memory_high, memory_min, same, granted, memory, memory_peak, max_refusals))
+  device, reserve, max, memory_max, seen, memory_high, memory_min, same, granted, memory, memory_peak, max_refusals,
+  driver_max))
 BOOST_DESCRIBE_STRUCT(LatencyBucket, (), (to_us, count))
 BOOST_DESCRIBE_STRUCT(SliceTotals, (), (sm_seconds, latency_seconds, latency))
 BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))

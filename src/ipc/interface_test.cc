@@ -202,7 +202,8 @@ TEST(Interface, StructsHaveExactlyItsFields) {
                                         .granted = 1,
                                         .memory = 1,
                                         .memory_peak = 1,
-                                        .max_refusals = 1}),
+                                        .max_refusals = 1,
+                                        .driver_max = 1}),
                      i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;

@@ -218,7 +218,7 @@ class Units(unittest.TestCase):
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 
     def test_7_a_stop_ends_it_and_the_sockets_go(self):
-        helpers = (f"gpuctld-{name}.socket" for name in ("probe", "look", "mps", "mps-start"))
+        helpers = (f"gpuctld-{name}.socket" for name in ("probe", "look", "limits", "mps", "mps-start"))
         sockets = ("gpuctld.socket", *helpers)
         systemctl("stop", "gpuctl-cdi.path", "gpuctld.service", *sockets)
         self.assertNotEqual(gpuctl("status").returncode, 0)

@@ -13,7 +13,7 @@ import unittest
 UNITS, SYSUSERS, GPUCTLD, GPUCTL = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK = 10, 15, 20  # tenths: the score of systemd-analyze security
+MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK, MOST_OF_LIMITS = 10, 15, 20, 30  # tenths: the score of systemd-analyze security
 NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),
@@ -21,6 +21,7 @@ NAMES = (
     *("gpuctld-mps-start.socket", "gpuctld-mps-start@.service"),
     *("gpuctld-look.socket", "gpuctld-look@.service"),
     *("gpuctl-cdi.path", "gpuctl-cdi.service", "gpuctl-cdi-changed.service"),
+    *("gpuctld-limits.socket", "gpuctld-limits@.service"),
 )
 
 
@@ -123,6 +124,12 @@ class Service(unittest.TestCase):
         few = "CAP_SYS_PTRACE CAP_DAC_READ_SEARCH"
         self.check_helper(self.units[8:10], "--look-socket", "--look", few, orders=("Wants", "After"))
         done = self.exposure(self.units[9], MOST_OF_LOOK)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_control_groups_are_limited_elsewhere(self):
+        few = "CAP_SYS_ADMIN CAP_DAC_OVERRIDE"
+        self.check_helper(self.units[13:15], "--limits-socket", "--limit-memory", few, orders=("Wants", "After"))
+        done = self.exposure(self.units[14], MOST_OF_LIMITS)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_mps_is_given_commands_elsewhere(self):

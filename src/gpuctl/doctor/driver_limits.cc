@@ -16,6 +16,10 @@ struct Limits {
 
 DriverLimits::DriverLimits(const char* library) : nvml_(library, "nvmlDeviceGetMemoryLimits_v1") {}
 
+bool DriverLimits::can(const char* library) {
+  return NvmlLibrary(library, "nvmlDeviceSetMemoryLimits_v1").function<void()>() != nullptr;
+}
+
 std::optional<std::int64_t> DriverLimits::of(const std::string& cgroup, const std::string& uuid,
                                              std::int64_t memory) const {
   auto* const ask = nvml_.function<int(NvmlLibrary::Device, Limits*)>();

@@ -1,5 +1,6 @@
 // NVIDIA's driver, from 615 on, can limit the memory of a GPU for all processes of a cgroup, with gpuctl's library or
-// without. An administrator or a container's runtime sets such a limit. gpuctl only reads it: whoever may run it may.
+// without. gpuctld sets such limits for control groups of slices, an administrator or a container's runtime for others. Here they
+// are only read: whoever may run gpuctl may do that.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,13 @@ namespace gpuctl::cli {
 
 class DriverLimits {
  public:
+  static constexpr char kLibrary[] = "libnvidia-ml.so.1";
+
   /// Asks NVML, `library`. One that knows nothing of such limits is not started.
-  explicit DriverLimits(const char* library = "libnvidia-ml.so.1");
+  explicit DriverLimits(const char* library = kLibrary);
+
+  /// Whether the driver can be told of such limits.
+  static bool can(const char* library = kLibrary);
 
   /// Bytes of the GPU with this UUID and so much memory that the processes of the cgroup may have together, what the
   /// driver needs for contexts and code included: by the least limit of it and those above. `cgroup`: its path in the

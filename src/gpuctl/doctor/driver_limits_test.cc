@@ -36,6 +36,9 @@ TEST_F(Driver, LimitsNothingToAllThatTheGpuHas) {
 }
 
 TEST_F(Driver, HasNoLimitsWhereNvmlIsOlderOrMissing) {
+  EXPECT_TRUE(DriverLimits::can(FAKE_NVML));
+  EXPECT_FALSE(DriverLimits::can("libc.so.6"));
+  EXPECT_FALSE(DriverLimits::can("/nowhere/libnvidia-ml.so.1"));
   EXPECT_FALSE(DriverLimits("libc.so.6").of("/a.service", "GPU-1", kMemory));
   EXPECT_FALSE(DriverLimits("/nowhere/libnvidia-ml.so.1").of("/a.service", "GPU-1", kMemory));
 }

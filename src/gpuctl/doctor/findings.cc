@@ -221,11 +221,16 @@ void judge_cgroups(const MachineSeen& seen, std::vector<Finding>& findings) {
   if (seen.cgroups == 1)
     findings.push_back(
         {note, "cgroups", "are of version 1, so limits of memory that the driver keeps by cgroup are not seen", ""});
-  if (seen.cgroups == 2)
+  if (seen.cgroups == 2 && seen.driver_limits)
     findings.push_back({good, "cgroups",
-                        std::string("are of version 2, ") +
-                            (seen.dmem ? "with the controller dmem, which limits memory of devices"
-                                       : "without the controller dmem, which would limit memory of devices"),
+                        std::string("are of version 2, and the driver limits their memory, by ") +
+                            (seen.dmem ? "the controller dmem" : "itself: there is no controller dmem"),
+                        ""});
+  else if (seen.cgroups == 2)
+    findings.push_back({good, "cgroups",
+                        "are of version 2, and this driver cannot limit their memory" +
+                            std::string(seen.dmem ? ", though there is the controller dmem" : "") +
+                            ": the library alone keeps memory-max",
                         ""});
 }
 

@@ -63,6 +63,7 @@ struct MachineSeen {
 
   int cgroups = 0;    ///< their version; 0: there are none
   bool dmem = false;  ///< their controller for the memory of devices is there
+  bool driver_limits = false;  ///< the driver limits the memory of one
 
   bool in_container = false;
   std::string container_slice;     ///< whose device the container has; "": none

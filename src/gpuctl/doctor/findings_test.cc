@@ -167,12 +167,18 @@ TEST(Doctor, WhatIsWellIsSaidOfEachGpuAndOfMps) {
        {"GPU GPU-1 (NVIDIA H100): its SMs run at 1980 MHz of 1980 MHz, not slowed down",
         "GPU GPU-2 (NVIDIA H200): its SMs run at 345 MHz of 1980 MHz, idle", "GPU GPU-3 (NVIDIA H200)",
         "programs run side by side by MPS in /tmp/nvidia-mps, which root started",
-        "are of version 2, without the controller dmem, which would limit memory of devices",
+        "are of version 2, and this driver cannot limit their memory: the library alone keeps memory-max",
         "its programs are in slice batch"})
     EXPECT_TRUE(has(what)) << what;
   EXPECT_EQ(worst(judge(seen)), good);
   seen.dmem = true;
-  EXPECT_TRUE(has("are of version 2, with the controller dmem, which limits memory of devices"));
+  EXPECT_TRUE(
+      has("are of version 2, and this driver cannot limit their memory, though there is the controller dmem: the library "
+          "alone keeps memory-max"));
+  seen.driver_limits = true;
+  EXPECT_TRUE(has("are of version 2, and the driver limits their memory, by the controller dmem"));
+  seen.dmem = false;
+  EXPECT_TRUE(has("are of version 2, and the driver limits their memory, by itself: there is no controller dmem"));
   seen.status->mps_directory = "/run/x", seen.own_mps_owner = "gpuctl";
   EXPECT_TRUE(has("programs of slices run side by side by MPS in /run/x, which gpuctl started"));
 }

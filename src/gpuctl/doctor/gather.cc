@@ -108,6 +108,7 @@ void see_cgroups(MachineSeen& seen) {
   const Cgroups found = cgroups_of();
   seen.cgroups = found.version;
   seen.dmem = found.dmem;
+  seen.driver_limits = DriverLimits::can();
 }
 
 /// gpuctl brings what it needs itself, so a program of the container's image is asked whether it has the library.

@@ -1,10 +1,11 @@
 /* NVML of a driver that can limit memory by cgroup, as NVIDIA describes it. FAKE_NVML_LIMITS="UUID DIRECTORY BYTES":
- * the only limit that there is. */
+ * the only limit that somebody else has set. FAKE_NVML_SET=FILE: each limit that is set is a line of it, "UUID DIRECTORY
+ * SOFT HARD". FILE.error, if it is there, has the error that is answered all the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kSuccess = 0, kUninitialized = 1, kNotFound = 6 };
+enum { kSuccess = 0, kUninitialized = 1, kNotSupported = 3, kNotFound = 6 };
 
 static int started;
 static char uuids[2][8] = {"GPU-1", "GPU-2"};
@@ -42,4 +43,22 @@ int nvmlDeviceGetMemoryLimits_v1(void* device, struct limits* limits) {
   limits->soft = limits->used = 0;
   limits->hard = hard;
   return kSuccess;
+}
+
+int nvmlDeviceSetMemoryLimits_v1(void* device, const struct limits* limits) {
+  char path[1024];
+  int error = kSuccess;
+  const char* set = getenv("FAKE_NVML_SET");
+  FILE* file;
+  if (!started) return kUninitialized;
+  if (set == NULL) return kNotSupported;
+  snprintf(path, sizeof path, "%s.error", set);
+  if ((file = fopen(path, "r")) != NULL) {
+    if (fscanf(file, "%d", &error) != 1) error = kNotSupported;
+    fclose(file);
+  }
+  if ((file = fopen(set, "a")) == NULL) return kNotSupported;
+  fprintf(file, "%s %s %llu %llu\n", (const char*)device, limits->name_space, limits->soft, limits->hard);
+  fclose(file);
+  return error;
 }

@@ -76,6 +76,11 @@ Options parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--mps-start-socket", options.mps_start_socket,
                  "Start MPS by connecting to PATH, where gpuctld --mps-start answers")
       ->type_name("PATH");
+  app.add_flag("--limit-memory", options.limit_memory,
+               "Only have the driver limit the control group that the standard input names, for --limits-socket");
+  app.add_option("--limits-socket", options.limits_socket,
+                 "Have the driver limit control groups by connecting to PATH, where gpuctld --limit-memory answers")
+      ->type_name("PATH");
   app.add_option("--evict-storm", storm,
                  "For tests: replace every grant by a random smaller one each USEC microseconds in the mean")
       ->type_name("USEC")
@@ -93,8 +98,10 @@ Options parse_options(int argc, char** argv, int& exit_status) {
     }
     if (options.strict && !options.check_config)
       throw CLI::ParseError("--strict needs --check-config", CLI::ExitCodes::RequiresError);
-    if (options.check_config + options.probe + options.look + options.mps_control + options.mps_start > 1)
-      throw CLI::ParseError("give one of --check-config, --probe, --look, --mps-control and --mps-start",
+    if (options.check_config + options.probe + options.look + options.mps_control + options.mps_start +
+            options.limit_memory >
+        1)
+      throw CLI::ParseError("give one of --check-config, --probe, --look, --mps-control, --mps-start and --limit-memory",
                             CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();

@@ -25,6 +25,8 @@ struct Options {
   std::string mps_control_socket;  ///< where `gpuctld --mps-control` answers; "": the daemon gives MPS its commands
   bool mps_start = false;          ///< only start MPS, and become its control daemon
   std::string mps_start_socket;    ///< where `gpuctld --mps-start` answers; "": the daemon starts MPS
+  bool limit_memory = false;       ///< only have the driver limit a control group (host/group_limits.h)
+  std::string limits_socket;       ///< where `gpuctld --limit-memory` answers; "": a child process does it
   std::chrono::microseconds evict_storm{0};
 };
 

@@ -60,6 +60,12 @@ constexpr std::uint64_t kSeeMemoryEveryNs = 100'000'000;
 /// A program that gives SMs back too late is told of so often.
 constexpr std::uint64_t kTellDisobedienceEveryNs = 60'000'000'000;
 
+std::vector<std::string> uuids_of(const std::vector<Gpu>& gpus) {
+  std::vector<std::string> uuids;
+  for (const Gpu& gpu : gpus) uuids.push_back(gpu.uuid);
+  return uuids;
+}
+
 /// Most of what a wake-up takes is not measured: the loop's own work. In calls.
 constexpr double kCostOfWakeUp = 0.25;
 
@@ -99,6 +105,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
       scheduler_(std::move(devices), std::move(tree), with_storm(daemon), !mps_active()),
       kept_(context, scheduler_, options_.kept, std::move(configured), log_, [this] { on_freed(); }),
       budgets_(options_.root_uid, kBudgetOfUser, budget_of_all()),
+      limits_helper_(context, options_.limits),
       attached_(context, scheduler_,
                 {.woken = [this](std::uint32_t uid, const auto& drain) { return on_kick(uid, drain); },
                  .rests = [this] { arm_tick(); }}),
@@ -112,6 +119,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
           context, options_.mps_control_socket,
           [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },
           [this](std::int32_t pid) { attached_.open_grants(pid); }),
+      driver_limits_(context, uuids_of(scheduler_.devices()), options_.kept.limits, limits_hooks(), options_.limits_pace),
       ticker_(context, scheduler_, {.tick = [this] { tick(); }, .looked = [this] { arm_tick(); }}),
       telling_(context),
       usage_(context, options_.usage, log_),
@@ -176,6 +184,8 @@ void Manager::stop() {
   unmanaged_watch_.stop();
   keeping_.cancel();
   energy_watch_.stop();
+  driver_limits_.stop();
+  limits_helper_.stop();
   ends_.stop();
   attached_.stop();
   queues_.stop();
@@ -200,6 +210,7 @@ void Manager::change(sched::SliceTree tree, const DaemonOptions& daemon, std::op
   std::erase_if(sm_seconds_, [&](const auto& entry) { return !exists(entry.first); });
   arm_tick();
   kept_.save_slices();
+  driver_limits_.look_soon();
   tell_changes(before.slices(), by);
 }
 
@@ -251,6 +262,7 @@ void Manager::on_closed(Session& session) {
   }
   if (!attached_.leave(session, now_ns())) return;
   on_freed();
+  driver_limits_.look_soon();
   if (left) happened(*left, who(*left) + " left slice " + left->slice + ": " + left->text);
   note_mps_use();
 }
@@ -276,6 +288,28 @@ void Manager::note_mps_use() {
   std::map<std::string, std::uint32_t> users;
   for (const Client& client : scheduler_.clients()) users.emplace(client.mps, client.identity().uid);
   mps_.note_use(users);
+}
+
+DriverLimits::Hooks Manager::limits_hooks() {
+  return {.programs = [this] { return attached_.grouped(); },
+          .slices = [this]() -> const sched::Slices& { return scheduler_.tree().slices(); },
+          .limits = [this](const std::string& slice, std::size_t programs) { return limits_of(slice, programs); },
+          .exists = [](const std::string& cgroup) { return ::access(("/sys/fs/cgroup" + cgroup).c_str(), F_OK) == 0; },
+          .anybody = [this] { return limits_helper_.is_there(); },
+          .ask = [this](const GroupLimits& wanted,
+                        LimitsHelper::Done done) { limits_helper_.ask(wanted, std::move(done)); },
+          .log = log_};
+}
+
+/// What the driver is to keep such a control group to on each GPU.
+std::vector<sched::DriverLimit> Manager::limits_of(const std::string& slice, std::size_t programs) const {
+  const sched::Slices& slices = scheduler_.tree().slices();
+  const auto index = static_cast<std::size_t>(std::distance(slices.begin(), slices.find(slice)));
+  std::vector<sched::DriverLimit> limits;
+  for (const sched::Effective& there : scheduler_.effective_on_each(index))
+    limits.push_back(sched::driver_limit(there.memory_max, there.memory_min, programs,
+                                         size_of(scheduler_.devices()[limits.size()])));
+  return limits;
 }
 
 void Manager::tick() {

@@ -25,6 +25,7 @@
 #include "gpuctld/host/gpu_users.h"
 #include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/attached.h"
+#include "gpuctld/manager/driver_limits.h"
 #include "gpuctld/manager/event_log.h"
 #include "gpuctld/manager/mps_servers.h"
 #include "gpuctld/manager/pages_made.h"
@@ -47,6 +48,8 @@ struct ManagerOptions {
   std::string look_socket;   ///< of GpuUserWatch, and its pace
   GpuUserWatch::Pace look_pace = {};
   EnergyWatch::Place energy = {};
+  LimitsHelper::Place limits = {};
+  DriverLimits::Pace limits_pace = {};
   std::string socket;         ///< its own, for the library in an MPS that it starts
   std::string mps_directory;  ///< MpsPlaces::Settings::directory, and the next one
   std::string mps_start_socket;
@@ -96,6 +99,8 @@ class Manager {
   std::pair<std::size_t, std::size_t> kernel_text_of(std::uint32_t uid) const;
   void arm_tick();
   void note_mps_use();
+  DriverLimits::Hooks limits_hooks();
+  std::vector<sched::DriverLimit> limits_of(const std::string& slice, std::size_t programs) const;
   void tick();
   void handle_disobedience(const Client& client);
   void tell_disobedience(const Client& client, const std::string& line);
@@ -219,6 +224,7 @@ class Manager {
   Scheduler scheduler_;
   Kept kept_;
   UserBudgets budgets_;
+  LimitsHelper limits_helper_;
   std::unique_ptr<VarlinkServer> server_;
   Attached attached_;
   PagesMade pages_;
@@ -229,6 +235,7 @@ class Manager {
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   std::map<const Session*, std::string> told_isolated_;         ///< that a program which starts in this slice is
   std::map<const Session*, sched::PressureTrigger> triggers_;   ///< who waits for pressure
+  DriverLimits driver_limits_;
   Ticker ticker_;
   EventLog events_;
   boost::asio::steady_timer telling_;  ///< until those who follow events are told of new ones

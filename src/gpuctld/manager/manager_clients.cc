@@ -301,6 +301,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   else if (is_news)
     log_of(peer.uid, line);
   note_mps_use();
+  driver_limits_.look_soon();
   arm_tick();
   return answer;
 }
@@ -355,6 +356,7 @@ void Manager::move_members(const Attached::Members& members, const std::string& 
   if (clients.empty()) return;
   scheduler_.move(clients, slice, now_ns());
   kept_.note_moved(std::move(programs), now_ns());
+  driver_limits_.look_soon();
   arm_tick();
   const std::string by = " by " + user_words(by_uid);
   for (const auto& [before, client] : from) {

@@ -295,6 +295,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
     if (const auto line = scheduler_.isolation_now(path))
       status.notes.push_back("slice " + path + ": isolation is auto, now " + *line);
   for (std::string& line : about_unmanaged()) status.notes.push_back(std::move(line));
+  if (auto line = driver_limits_.problem()) status.notes.push_back(std::move(*line));
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
   status.mps = describe_mps();
@@ -342,7 +343,8 @@ std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const 
     on.memory = static_cast<std::int64_t>(bytes);
     on.memory_peak = static_cast<std::int64_t>(std::max(bytes, memory.peak));
     on.max_refusals = memory.max_refusals;
-    const bool is_news = *on.granted + *on.memory_peak + *on.max_refusals > 0 ||
+    if (const auto most = driver_limits_.of(path, device - 1)) on.driver_max = static_cast<std::int64_t>(*most);
+    const bool is_news = on.driver_max || *on.granted + *on.memory_peak + *on.max_refusals > 0 ||
                          there.memory_min != scheduler_.tree().find(path)->memory_min;
     if (!same || is_news) all.push_back(on);
   }
