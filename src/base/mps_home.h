@@ -7,9 +7,9 @@
 
 namespace gpuctl {
 
-/// The directory of MPS's control daemon, where its pid file is, for what a program has in CUDA_MPS_PIPE_DIRECTORY. With
-/// MPS v3 that may be the directory of a server, or of a namespace in it: each has a socket `control`, and the daemon's
-/// directory is one or two above. As it is given, where none is found.
+/// The directory of MPS's control daemon, where its pid file is, for what a program has in CUDA_MPS_PIPE_DIRECTORY.
+/// With MPS v3 that may be the directory of a server, or of a namespace in it: each has a socket `control`, and the
+/// daemon's directory is one or two above. As it is given, where none is found.
 inline std::string mps_home(const std::string& pipe_directory) {
   constexpr int kDeepest = 2;
   std::string directory = pipe_directory;

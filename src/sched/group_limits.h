@@ -16,8 +16,8 @@
 namespace gpuctl::sched {
 
 /// What a program may take of a GPU beside the memory that the library counts. A context on an H200 takes some 600 MiB,
-/// and the code of a framework, as far as it is loaded, some hundred MiB. The driver keeps stacks for all 2048 threads of
-/// each SM at once: 8 MiB where a kernel has 4 KiB for each thread, which few come near.
+/// and the code of a framework, as far as it is loaded, some hundred MiB. The driver keeps stacks for all 2048 threads
+/// of each SM at once: 8 MiB where a kernel has 4 KiB for each thread, which few come near.
 inline constexpr std::uint64_t kContextAndCode = std::uint64_t{1} << 30, kStacksOfSm = std::uint64_t{8} << 20;
 
 inline constexpr std::uint64_t kNoDriverLimit = std::numeric_limits<std::uint64_t>::max();
@@ -44,8 +44,8 @@ struct GroupOfSlice {
 /// Whether the control group is `group`, or below it.
 bool in_group(std::string_view cgroup, std::string_view group);
 
-/// By path. Those that count: the scope of a `gpuctl run --scope`, and what the `join` of the program's own slice, or of
-/// one above it, names as a unit or as a cgroup.
+/// By path. Those that count: the scope of a `gpuctl run --scope`, and what the `join` of the program's own slice, or
+/// of one above it, names as a unit or as a cgroup.
 std::map<std::string, GroupOfSlice> groups_of_slices(const Slices& slices, std::span<const GroupedProgram> programs);
 
 /// For such a group on a GPU. Room for one program more than there are: who starts has a context before the limit is

@@ -29,11 +29,10 @@ std::vector<std::string> groups(const std::vector<std::pair<const char*, const c
 using Groups = std::vector<std::string>;
 
 TEST(GroupLimits, AUnitOrACgroupThatTheSliceNames) {
-  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", "cgroup:/ml.slice"}},
-                   {{"/system.slice/x.service", "a"},
-                    {"/system.slice/x.service/sub", "a"},
-                    {"/ml.slice/job.scope", "b"},
-                    {"/system.slice/y.service", "/"}}),
+  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", "cgroup:/ml.slice"}}, {{"/system.slice/x.service", "a"},
+                                                                          {"/system.slice/x.service/sub", "a"},
+                                                                          {"/ml.slice/job.scope", "b"},
+                                                                          {"/system.slice/y.service", "/"}}),
             (Groups{"/ml.slice b 1", "/system.slice/x.service a 2"}));
 }
 

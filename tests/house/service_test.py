@@ -13,7 +13,12 @@ import unittest
 UNITS, SYSUSERS, GPUCTLD, GPUCTL = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK, MOST_OF_LIMITS = 10, 15, 20, 30  # tenths: the score of systemd-analyze security
+MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK, MOST_OF_LIMITS = (
+    10,
+    15,
+    20,
+    30,
+)  # tenths: the score of systemd-analyze security
 NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),

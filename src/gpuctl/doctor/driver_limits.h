@@ -1,6 +1,6 @@
 // NVIDIA's driver, from 615 on, can limit the memory of a GPU for all processes of a cgroup, with gpuctl's library or
-// without. gpuctld sets such limits for control groups of slices, an administrator or a container's runtime for others. Here they
-// are only read: whoever may run gpuctl may do that.
+// without. gpuctld sets such limits for control groups of slices, an administrator or a container's runtime for others.
+// Here they are only read: whoever may run gpuctl may do that.
 #pragma once
 
 #include <cstdint>

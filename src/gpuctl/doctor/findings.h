@@ -61,8 +61,8 @@ struct MachineSeen {
   std::vector<std::string> configuration;  ///< lines of `gpuctld --check-config` that found something
   bool configuration_read = false;         ///< whether it could be asked
 
-  int cgroups = 0;    ///< their version; 0: there are none
-  bool dmem = false;  ///< their controller for the memory of devices is there
+  int cgroups = 0;             ///< their version; 0: there are none
+  bool dmem = false;           ///< their controller for the memory of devices is there
   bool driver_limits = false;  ///< the driver limits the memory of one
 
   bool in_container = false;

@@ -172,9 +172,9 @@ TEST(Doctor, WhatIsWellIsSaidOfEachGpuAndOfMps) {
     EXPECT_TRUE(has(what)) << what;
   EXPECT_EQ(worst(judge(seen)), good);
   seen.dmem = true;
-  EXPECT_TRUE(
-      has("are of version 2, and this driver cannot limit their memory, though there is the controller dmem: the library "
-          "alone keeps memory-max"));
+  EXPECT_TRUE(has(
+      "are of version 2, and this driver cannot limit their memory, though there is the controller dmem: the library "
+      "alone keeps memory-max"));
   seen.driver_limits = true;
   EXPECT_TRUE(has("are of version 2, and the driver limits their memory, by the controller dmem"));
   seen.dmem = false;

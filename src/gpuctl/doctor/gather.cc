@@ -96,7 +96,8 @@ void see_mps(MachineSeen& seen) {
   const std::string control = seen.mps_directory + "/control";
   const auto owner = mps_owner(seen.mps_directory);
   // A container has processes of its own, and may have the directory of the host's MPS, which removes this at its end.
-  seen.mps_control = owner || (seen.in_container && exists(mps_home(seen.mps_directory) + "/nvidia-cuda-mps-control.pid"));
+  seen.mps_control =
+      owner || (seen.in_container && exists(mps_home(seen.mps_directory) + "/nvidia-cuda-mps-control.pid"));
   seen.mps_left = !seen.mps_control && exists(control);
   seen.mps_reachable = ::access(control.c_str(), W_OK) == 0;
   if (owner) seen.mps_owner = user_name(*owner);

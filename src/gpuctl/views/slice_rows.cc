@@ -156,10 +156,10 @@ std::vector<std::string> use_lines(const ipc::Slice& slice) {
   for (const ipc::SliceOnGpu& on : slice.on_gpus) {
     const std::int64_t granted = on.granted.value_or(0), peak = on.memory_peak.value_or(0);
     if (granted + peak > 0 || on.driver_max)
-      lines.push_back("GPU " + std::to_string(on.device) + ": " + plural(granted, "SM") + " granted, memory " +
-                      format_bytes(on.memory.value_or(0)) + ", at most " + format_bytes(peak) +
-                      (on.driver_max ? "; the driver enforces " + format_bytes(*on.driver_max) + ", contexts included"
-                                     : ""));
+      lines.push_back(
+          "GPU " + std::to_string(on.device) + ": " + plural(granted, "SM") + " granted, memory " +
+          format_bytes(on.memory.value_or(0)) + ", at most " + format_bytes(peak) +
+          (on.driver_max ? "; the driver enforces " + format_bytes(*on.driver_max) + ", contexts included" : ""));
   }
   return lines;
 }

@@ -79,15 +79,17 @@ TEST(SliceRows, WhatASliceHasOfEachGpuIsALine) {
   ipc::Slice slice{.path = "a", .memory_refusals = 3};
   EXPECT_TRUE(use_lines(slice).empty());
   EXPECT_EQ(refusals_text(slice), "3 refusals for want of memory");
-  slice.on_gpus = {{.device = 0, .granted = 8, .memory = kGiB, .memory_peak = 2 * kGiB, .max_refusals = 1},
-                   {.device = 1},
-                   {.device = 2, .granted = 1, .memory = 0, .memory_peak = kGiB, .max_refusals = 1, .driver_max = 5 * kGiB},
-                   {.device = 3, .driver_max = 6 * kGiB}};
-  EXPECT_EQ(use_lines(slice), (Lines{"GPU 0: 8 SMs granted, memory 1 GiB, at most 2 GiB",
-                                     "GPU 2: 1 SM granted, memory 0 B, at most 1 GiB; the driver enforces 5 GiB, contexts "
-                                     "included",
-                                     "GPU 3: 0 SMs granted, memory 0 B, at most 0 B; the driver enforces 6 GiB, contexts "
-                                     "included"}));
+  slice.on_gpus = {
+      {.device = 0, .granted = 8, .memory = kGiB, .memory_peak = 2 * kGiB, .max_refusals = 1},
+      {.device = 1},
+      {.device = 2, .granted = 1, .memory = 0, .memory_peak = kGiB, .max_refusals = 1, .driver_max = 5 * kGiB},
+      {.device = 3, .driver_max = 6 * kGiB}};
+  EXPECT_EQ(use_lines(slice),
+            (Lines{"GPU 0: 8 SMs granted, memory 1 GiB, at most 2 GiB",
+                   "GPU 2: 1 SM granted, memory 0 B, at most 1 GiB; the driver enforces 5 GiB, contexts "
+                   "included",
+                   "GPU 3: 0 SMs granted, memory 0 B, at most 0 B; the driver enforces 6 GiB, contexts "
+                   "included"}));
   EXPECT_EQ(refusals_text(slice), "3 refusals for want of memory, 2 by its own memory max");
 }
 

@@ -101,8 +101,9 @@ Options parse_options(int argc, char** argv, int& exit_status) {
     if (options.check_config + options.probe + options.look + options.mps_control + options.mps_start +
             options.limit_memory >
         1)
-      throw CLI::ParseError("give one of --check-config, --probe, --look, --mps-control, --mps-start and --limit-memory",
-                            CLI::ExitCodes::ExcludesError);
+      throw CLI::ParseError(
+          "give one of --check-config, --probe, --look, --mps-control, --mps-start and --limit-memory",
+          CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     exit_status = 0;

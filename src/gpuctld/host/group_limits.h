@@ -1,7 +1,7 @@
 // Limits of memory that the driver keeps for control groups (NVML of drivers from 615 on). To set one takes root, which
-// the daemon is not, and the library maps the driver, which the daemon does not. So `gpuctld --limit-memory` does it, as
-// root behind a socket of the service manager, or as the daemon's child. It takes one group, and says of each GPU what
-// came of it.
+// the daemon is not, and the library maps the driver, which the daemon does not. So `gpuctld --limit-memory` does it,
+// as root behind a socket of the service manager, or as the daemon's child. It takes one group, and says of each GPU
+// what came of it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -74,7 +74,8 @@ TEST_F(GroupLimitsHelper, HasNothingToSayOfOtherGpusAndDrivers) {
 }
 
 TEST_F(GroupLimitsHelper, TakesPathsOfControlGroupsAlone) {
-  for (const char* path : {"/a", "/system.slice/a.service", "/a/b..c/...", "/a b"}) EXPECT_TRUE(is_cgroup_path(path)) << path;
+  for (const char* path : {"/a", "/system.slice/a.service", "/a/b..c/...", "/a b"})
+    EXPECT_TRUE(is_cgroup_path(path)) << path;
   for (const char* path : {"", "/", "a", "//", "/a/", "/a//b", "/..", "/../a", "/a/..", "/a/./b", "/a\n", "/a\xff"})
     EXPECT_FALSE(is_cgroup_path(path)) << path;
   EXPECT_FALSE(is_cgroup_path("/" + std::string(kMostCgroupPath, 'a')));

@@ -35,7 +35,7 @@ class Attached {
     Client& client;
     boost::asio::posix::stream_descriptor kick;  ///< eventfd: its demand rose above its grant
     boost::asio::posix::stream_descriptor exit;  ///< pidfd
-    std::string cgroup;    ///< when it attached; "": not known
+    std::string cgroup;                          ///< when it attached; "": not known
     bool program = false;  ///< it is the library in a program, not `gpuctl run`, which joins for a moment before
     bool gone = false, resting = false;
     int kicks = 0, faults = 0;

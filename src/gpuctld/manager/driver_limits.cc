@@ -141,9 +141,9 @@ void DriverLimits::hear(Group& group, const GroupLimits& question, const std::ve
                         const Result<std::vector<std::string>>& outcomes) {
   group.problem.clear();
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const std::string why = !outcomes                ? outcomes.error().message
+    const std::string why = !outcomes              ? outcomes.error().message
                             : i < outcomes->size() ? (*outcomes)[i]
-                                                    : "no answer for this GPU";
+                                                   : "no answer for this GPU";
     OnGpu& gpu = group.gpus[asked[i]];
     if (!why.empty()) {
       group.problem = why;
@@ -174,7 +174,8 @@ std::optional<std::string> DriverLimits::problem() const {
   const auto found = std::ranges::find_if(groups_, [](const auto& entry) { return !entry.second.problem.empty(); });
   if (found == groups_.end()) return std::nullopt;
   return "slice " + found->second.slice +
-         ": the driver does not limit the memory of its control group, the library alone does: " + found->second.problem;
+         ": the driver does not limit the memory of its control group, the library alone does: " +
+         found->second.problem;
 }
 
 /// What the daemon before had set is ours, whatever the limits are.

@@ -21,7 +21,7 @@ namespace gpuctl::daemon {
 class DriverLimits {
  public:
   struct Pace {
-    std::chrono::milliseconds rest{250};     ///< between two questions: each is a process of root's
+    std::chrono::milliseconds rest{250};      ///< between two questions: each is a process of root's
     std::chrono::milliseconds again{60'000};  ///< until what failed is tried again, with the next look
     /// After a restart: until the programs of the daemon before are back. Without them a limit would be too low.
     std::chrono::milliseconds after_restart{5'000};

@@ -1,0 +1,115 @@
+"""Where the driver can limit control groups, gpuctld has it limit those whose programs are all of one slice.
+
+A library in place of NVML writes down what it is told. The software GPU is the first GPU that it knows.
+"""
+
+import os
+import unittest
+
+from tests.system.daemon.join_test import TREE, remove
+from tests.system.harness import instance
+
+MIB = 1 << 20
+NONE = (1 << 64) - 1
+UNCOUNTED = 1024 * MIB + instance.SMS * 8 * MIB  # of each program
+PROGRAM = ("work", "--iterations", 30, "--blocks", 64, "--count", 1_000_000, "--announce")
+
+
+@unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
+class DriverLimits(instance.SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.told = self.scratch / "told"
+        self.env["LD_LIBRARY_PATH"] = str(instance.BUILD / "src/gpuctl")  # what stands in for NVML
+        self.env["FAKE_NVML_SET"] = str(self.told)
+        self.unit = TREE / "gpuctl-test.slice" / f"gpuctl-limits-{os.getpid()}.service"
+        self.unit.mkdir(parents=True)
+        self.addCleanup(self.unit.parent.rmdir)
+        self.addCleanup(instance.wait_until, lambda: remove(self.unit), "the unit to be empty")
+        self.start_daemon()
+        self.gpuctl("create-slice", "s", "--join", f"unit:{self.unit.name}", "--memory-max", "512M")
+
+    def start_in_unit(self):
+        env = {
+            **self.env,
+            "GPUCTL_SOCKET": str(self.socket),
+            "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so.0"),
+        }
+        enter = ("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', self.unit)
+        program = self.start(*enter, instance.BENCH, "run", *PROGRAM, "--json", env=env)
+        program.wait_started()
+        return program
+
+    def wait_told(self, soft, hard):
+        """Until that is the last that the driver was told, of the unit on its first GPU."""
+        line = f"GPU-1 /sys/fs/cgroup/{self.unit.relative_to(TREE)} {soft} {hard}"
+
+        def last():
+            return self.told.exists() and self.told.read_text().splitlines()[-1:] == [line]
+
+        instance.wait_until(last, line, told=lambda: self.told.exists() and self.told.read_text())
+
+    def test_limits_follow_the_programs_and_the_slice(self):
+        first = self.start_in_unit()
+        self.wait_told(0, 512 * MIB + 2 * UNCOUNTED)
+        instance.wait_until(lambda: "; the driver enforces " in self.gpuctl("show", "s").stdout, "show to say so")
+        second = self.start_in_unit()
+        self.wait_told(0, 512 * MIB + 3 * UNCOUNTED)
+        second.stop()
+        self.wait_told(0, 512 * MIB + 2 * UNCOUNTED)
+        self.gpuctl("set", "s", "memory-max=256M", "memory-min=128M")
+        self.wait_told(128 * MIB, 256 * MIB + 2 * UNCOUNTED)
+        self.gpuctl("create-slice", "other")
+        self.gpuctl("move", first.pid, "other")
+        self.wait_told(0, NONE)
+        self.gpuctl("move", first.pid, "s")
+        self.wait_told(128 * MIB, 256 * MIB + 2 * UNCOUNTED)
+        self.gpuctl("set", "s", "memory-max=none")
+        self.wait_told(0, NONE)
+        self.assertNotIn("the driver", self.gpuctl("status").stdout + self.gpuctl("show", "s").stdout)
+        first.stop()
+
+    def test_a_program_elsewhere_is_no_matter_of_the_driver(self):
+        program = self.start_in("s", instance.BENCH, "run", *PROGRAM, "--json")
+        program.wait_started()
+        inside = self.start_in_unit()
+        self.wait_told(0, 512 * MIB + 2 * UNCOUNTED)
+        for one in (program, inside):
+            one.stop()
+
+    def test_a_driver_that_refuses_does_no_harm(self):
+        self.told.with_name("told.error").write_text("4\n")
+        program = self.start_in_unit()
+        note = "the library alone does: NVML answers NO_PERMISSION"
+        instance.wait_until(lambda: note in self.gpuctl("status").stdout, "status to say so")
+        second = self.start_in_unit()
+        self.wait_told(0, 512 * MIB + 3 * UNCOUNTED)
+        self.assertEqual(self.daemon.err().count(note), 1, self.daemon.err())
+        self.assertNotIn("the driver enforces", self.gpuctl("show", "s").stdout)
+        for one in (program, second):
+            one.stop()
+
+    def test_a_driver_that_crashes_does_no_harm(self):
+        self.daemon.process.terminate()
+        self.daemon.wait()
+        self.env["FAKE_NVML_SET"] = "abort"
+        self.start_daemon()
+        program = self.start_in_unit()
+        instance.wait_until(lambda: "the library alone does" in self.gpuctl("status").stdout, "status to say so")
+        program.stop()
+        self.assertIsNone(self.daemon.process.poll())
+
+    def test_the_next_daemon_knows_what_is_set(self):
+        program = self.start_in_unit()
+        self.wait_told(0, 512 * MIB + 2 * UNCOUNTED)
+        self.daemon.kill()
+        path = f"/sys/fs/cgroup/{self.unit.relative_to(TREE)}"
+        self.env["FAKE_NVML_LIMITS"] = f"GPU-1 {path} {512 * MIB + 2 * UNCOUNTED}"  # as if somebody else had
+        self.start_daemon()
+        self.gpuctl("set", "s", "memory-max=256M")
+        self.wait_told(0, 256 * MIB + 2 * UNCOUNTED)
+        program.stop()
+
+
+if __name__ == "__main__":
+    instance.main()
