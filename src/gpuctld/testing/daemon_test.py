@@ -47,7 +47,10 @@ class DaemonTest(DaemonTestCase):
             (["--socket"], "--socket needs a value: --socket PATH"),
             (["--state", "a", "--state", "b"], "--state is given twice; give it once"),
             (["--strict"], "--strict needs --check-config"),
-            (["--look", "--probe"], "give one of --check-config, --probe, --look, --mps-control and --mps-start"),
+            (
+                ["--look", "--probe"],
+                "give one of --check-config, --probe, --look, --mps-control, --mps-start and --limit-memory",
+            ),
         ):
             daemon = self.spawn(*arguments)
             output, errors = daemon.communicate(timeout=20)

@@ -4,6 +4,9 @@ A library in place of NVML writes down what it is told. The software GPU is the 
 """
 
 import os
+import socket
+import subprocess
+import threading
 import unittest
 
 from tests.system.daemon.join_test import TREE, remove
@@ -40,6 +43,10 @@ class DriverLimits(instance.SystemTest):
         program.wait_started()
         return program
 
+    def enforced(self):
+        """Bytes, as the daemon says of the slice."""
+        return [on.get("driver_max") for on in self.call("GetSlice", path="s")["slice"].get("on_gpus", [])]
+
     def wait_told(self, soft, hard):
         """Until that is the last that the driver was told, of the unit on its first GPU."""
         line = f"GPU-1 /sys/fs/cgroup/{self.unit.relative_to(TREE)} {soft} {hard}"
@@ -52,7 +59,7 @@ class DriverLimits(instance.SystemTest):
     def test_limits_follow_the_programs_and_the_slice(self):
         first = self.start_in_unit()
         self.wait_told(0, 512 * MIB + 2 * UNCOUNTED)
-        instance.wait_until(lambda: "; the driver enforces " in self.gpuctl("show", "s").stdout, "show to say so")
+        instance.wait_until(lambda: self.enforced() == [512 * MIB + 2 * UNCOUNTED], "the daemon to say so")
         second = self.start_in_unit()
         self.wait_told(0, 512 * MIB + 3 * UNCOUNTED)
         second.stop()
@@ -66,7 +73,8 @@ class DriverLimits(instance.SystemTest):
         self.wait_told(128 * MIB, 256 * MIB + 2 * UNCOUNTED)
         self.gpuctl("set", "s", "memory-max=none")
         self.wait_told(0, NONE)
-        self.assertNotIn("the driver", self.gpuctl("status").stdout + self.gpuctl("show", "s").stdout)
+        instance.wait_until(lambda: self.enforced() == [None], "the daemon to say so")
+        self.assertNotIn("the library alone", self.gpuctl("status").stdout)
         first.stop()
 
     def test_a_program_elsewhere_is_no_matter_of_the_driver(self):
@@ -77,6 +85,33 @@ class DriverLimits(instance.SystemTest):
         for one in (program, inside):
             one.stop()
 
+    def answer(self, listener):
+        """What the service manager does for gpuctld-limits.socket."""
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # the test is over
+                return
+            with connection:
+                command = [instance.GPUCTLD, "--limit-memory"]
+                subprocess.run(command, env=self.env, stdin=connection, stdout=connection, check=False)
+
+    def test_limits_are_set_behind_a_socket(self):
+        self.daemon.process.terminate()
+        self.daemon.wait()
+        path = self.scratch / "limits"
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(path))
+        listener.listen()
+        threading.Thread(target=self.answer, args=(listener,), daemon=True).start()
+        self.start_daemon("--limits-socket", path)
+        program = self.start_in_unit()
+        self.wait_told(0, 512 * MIB + 2 * UNCOUNTED)
+        self.gpuctl("set", "s", "memory-max=256M")
+        self.wait_told(0, 256 * MIB + 2 * UNCOUNTED)
+        program.stop()
+
     def test_a_driver_that_refuses_does_no_harm(self):
         self.told.with_name("told.error").write_text("4\n")
         program = self.start_in_unit()
@@ -85,7 +120,7 @@ class DriverLimits(instance.SystemTest):
         second = self.start_in_unit()
         self.wait_told(0, 512 * MIB + 3 * UNCOUNTED)
         self.assertEqual(self.daemon.err().count(note), 1, self.daemon.err())
-        self.assertNotIn("the driver enforces", self.gpuctl("show", "s").stdout)
+        self.assertEqual(self.enforced(), [None])
         for one in (program, second):
             one.stop()
 
