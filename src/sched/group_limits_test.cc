@@ -6,7 +6,7 @@
 
 #include "sched/slice_tree.h"
 
-namespace gpuctl::sched {
+namespace gpuctl::sched::group_limits_test {
 namespace {
 
 constexpr std::uint64_t kGroupGiB = std::uint64_t{1} << 30;
@@ -83,4 +83,4 @@ TEST(GroupLimits, AreNoneWhereTheGpuIsNoLarger) {
 }
 
 }  // namespace
-}  // namespace gpuctl::sched
+}  // namespace gpuctl::sched::group_limits_test
