@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,8 @@ inline constexpr std::string_view kEveryUser = "*";
 inline constexpr std::uint32_t kEveryUserId = UINT32_MAX;
 
 struct Join {
-  enum class By { unit, cgroup, user, group };  ///< a user before a group, and those of cgroups before both
+  /// A user before a group, those of cgroups before both, and the program itself before all.
+  enum class By { unit, cgroup, user, group, exe };
   By by = By::unit;
   std::string text;      ///< of a user or group a number
   std::uint32_t id = 0;  ///< that number
@@ -38,17 +40,25 @@ inline constexpr std::size_t kMostJoins = 64;
 inline constexpr std::size_t kMostJoinText = 255;  ///< systemd's own limit of a unit's name
 
 /// The words before the colons, in the order of Join::By.
-inline constexpr std::string_view kJoinWords[] = {"unit", "cgroup", "user", "group"};
+inline constexpr std::string_view kJoinWords[] = {"unit", "cgroup", "user", "group", "exe"};
 
-/// Whether a unit or a cgroup may be written so.
+/// Whether a unit, a cgroup or a program may be written so.
 inline bool is_join_text(std::string_view text) {
   return text.size() <= kMostJoinText &&
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '"'; });
 }
 
+/// Whether it names a file from the root on, as the kernel would: without "." and "..".
+inline bool is_full_path(std::string_view text) {
+  if (!is_join_text(text) || !text.starts_with('/')) return false;
+  const std::string whole = std::string(text) + '/';
+  return std::ranges::none_of(std::array{"//", "/./", "/../"},
+                              [&](const char* part) { return whole.find(part) != whole.npos; });
+}
+
 /// Empty unless the text is kJoinForm. Names of users and groups are numbers here: who reads what people write looks
-/// them up. `every_user`: kEveryUser is a user too.
-inline std::optional<std::vector<Join>> parse_join(std::string_view text, bool every_user = false) {
+/// them up. `mandatory`: it says for whom the library is: kEveryUser is a user too, and no program is named.
+inline std::optional<std::vector<Join>> parse_join(std::string_view text, bool mandatory = false) {
   std::vector<Join> joins;
   if (text == kNobodyJoins) return joins;
   const bool sound = each_part(text, [&](std::string_view part) {
@@ -61,7 +71,9 @@ inline std::optional<std::vector<Join>> parse_join(std::string_view text, bool e
     } else if (join.by == Join::By::cgroup) {
       const bool path = join.text.front() == '/' && join.text.back() != '/' && join.text.find("//") == join.text.npos;
       if (!path || !is_join_text(join.text)) return false;
-    } else if (every_user && join.by == Join::By::user && join.text == kEveryUser) {
+    } else if (join.by == Join::By::exe) {
+      if (mandatory || !is_full_path(join.text)) return false;
+    } else if (mandatory && join.by == Join::By::user && join.text == kEveryUser) {
       join.id = kEveryUserId;
     } else {
       const char* const end = join.text.data() + join.text.size();

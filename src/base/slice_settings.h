@@ -91,8 +91,8 @@ inline constexpr std::array<std::string_view, 3> kFrozen{"no", "yes", "swapped"}
   NUMBER(owner_gid, kNoGroup, .kind = SettingKind::group, .least = kNoGroup, .greatest = kIdGreatest, \
          .on_root = true) \
   TEXT(join, "none", .kind = SettingKind::join, \
-       .option = "join", .argument = "user:NAME|group:NAME|unit:NAME|cgroup:PATH,...|none", \
-       .help = "Programs of that user, group, systemd unit or cgroup that name no slice are in this one") \
+       .option = "join", .argument = "user:NAME|group:NAME|unit:NAME|cgroup:PATH|exe:PATH,...|none", \
+       .help = "Programs of that user, group, systemd unit, cgroup or file that name no slice are in this one") \
   TEXT(devices, "all", .kind = SettingKind::devices, .on_root = true, \
        .option = "devices", .argument = "GPU,...|all", \
        .help = "GPUs that its programs see, of those that slices above have, such as 0,2 or GPU-1b2c")

@@ -46,6 +46,8 @@ std::size_t fits(const Join& join, const Joining& program) {
       return place_of(join.text, program.cgroup);
     case Join::By::cgroup:
       return below(join.text, program.cgroup);
+    case Join::By::exe:
+      return join.text == program.exe;
     case Join::By::user:
       return join.id == program.caller.uid;
     case Join::By::group:
@@ -56,7 +58,13 @@ std::size_t fits(const Join& join, const Joining& program) {
 
 /// How much it says of a program to be named by this.
 int weight_of(Join::By by) {
-  return by == Join::By::group ? 1 : by == Join::By::user ? 2 : 3;
+  return by == Join::By::group ? 1 : by == Join::By::user ? 2 : by == Join::By::exe ? 4 : 3;
+}
+
+template <class Wanted>
+bool joined_by(const Slices& slices, Wanted wanted) {
+  return std::ranges::any_of(
+      slices, [&](const auto& entry) { return std::ranges::any_of(entry.second.join, wanted, &Join::by); });
 }
 
 }  // namespace
@@ -92,10 +100,11 @@ std::string_view named_group(const Join& join, std::string_view cgroup) {
 }
 
 bool join_by_cgroup(const Slices& slices) {
-  return std::ranges::any_of(slices, [](const auto& entry) {
-    return std::ranges::any_of(
-        entry.second.join, [](Join::By by) { return by == Join::By::unit || by == Join::By::cgroup; }, &Join::by);
-  });
+  return joined_by(slices, [](Join::By by) { return by == Join::By::unit || by == Join::By::cgroup; });
+}
+
+bool join_by_exe(const Slices& slices) {
+  return joined_by(slices, [](Join::By by) { return by == Join::By::exe; });
 }
 
 std::string named_twice(const Slices& slices, std::string_view path, std::span<const Join> joins) {

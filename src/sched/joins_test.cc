@@ -75,6 +75,28 @@ TEST(Joins, OfAUnitAndItsPathThePathCounts) {
   EXPECT_EQ(joined_by(tree, 1000, {}, "/y.slice/x.service"), "a");
 }
 
+TEST(Joins, AProgramComesBeforeWhereItRunsAndWhoseItIs) {
+  const SliceTree tree = tree_with({{"served", "unit:ollama.service,cgroup:/system.slice/ollama.service"},
+                                    {"alice", "user:1000"},
+                                    {"ollama", "exe:/usr/bin/ollama,exe:/opt/ollama/bin/ollama"}});
+  const auto joined = [&](std::string_view exe) {
+    return slice_to_join(tree.slices(),
+                         {.caller = {.uid = 1000, .gids = {}}, .cgroup = "/system.slice/ollama.service", .exe = exe});
+  };
+  for (const char* exe : {"/usr/bin/ollama", "/opt/ollama/bin/ollama"}) EXPECT_EQ(joined(exe), "ollama") << exe;
+  for (const char* exe : {"", "/usr/bin/ollama2", "/usr/bin", "ollama", "/usr/bin/ollama/x"})
+    EXPECT_EQ(joined(exe), "served") << exe;
+}
+
+TEST(Joins, AProgramIsLookedAtOnlyWhereASliceNamesOne) {
+  SliceTree tree = tree_with({{"a", "user:1000"}, {"b", "unit:x.service"}});
+  EXPECT_FALSE(join_by_exe(tree.slices()));
+  EXPECT_TRUE(join_by_cgroup(tree.slices()));
+  tree = tree_with({{"a", "user:1000"}, {"b", "exe:/usr/bin/x"}});
+  EXPECT_TRUE(join_by_exe(tree.slices()));
+  EXPECT_FALSE(join_by_cgroup(tree.slices()));
+}
+
 TEST(Joins, WhomNothingNamesIsInTheSliceForThat) {
   const SliceTree tree = tree_with({{"alice", "user:1000"}, {"others", "none"}});
   const auto joined = [&](std::uint32_t uid, std::string_view otherwise) {
@@ -121,9 +143,30 @@ TEST(Joins, WhoDoesNotOwnTheRootTakesNobodysProgramsIn) {
 
 TEST(Joins, WhatIsNoListIsRefused) {
   SliceTree tree(CapSM{132}, 0);
-  for (const char* join :
-       {"", "user:alice", "user:*", "user:", "unit:a/b", "uid:5", "user:1,user:1", "user:1,", "user:4294967295",
-        "group:-1", "unit:a b", "cgroup:ml", "cgroup:/", "cgroup:/a/", "cgroup:/a//b", "cgroup:/a b"})
+  for (const char* join : {"",
+                           "user:alice",
+                           "user:*",
+                           "user:",
+                           "unit:a/b",
+                           "uid:5",
+                           "user:1,user:1",
+                           "user:1,",
+                           "user:4294967295",
+                           "group:-1",
+                           "unit:a b",
+                           "cgroup:ml",
+                           "cgroup:/",
+                           "cgroup:/a/",
+                           "cgroup:/a//b",
+                           "cgroup:/a b",
+                           "exe:ollama",
+                           "exe:/",
+                           "exe:/usr/bin/",
+                           "exe:/usr//bin/x",
+                           "exe:/usr/../x",
+                           "exe:/usr/./x",
+                           "exe:/usr/x y",
+                           "exe:"})
     EXPECT_EQ(tree.create("a", {.join = join}, kAdministrator).error().field, "join") << join;
 }
 
@@ -133,7 +176,8 @@ std::string mandatory(std::string_view list, std::uint32_t uid, std::vector<std:
 }
 
 TEST(Mandatory, IsForWhomTheListNames) {
-  for (const char* nobody : {"none", "", "user:alice"}) EXPECT_EQ(mandatory(nobody, 1000), "") << nobody;
+  for (const char* nobody : {"none", "", "user:alice", "exe:/usr/bin/python3"})
+    EXPECT_EQ(mandatory(nobody, 1000), "") << nobody;
   EXPECT_EQ(mandatory("user:1000,group:44", 1000), "user:1000");
   EXPECT_EQ(mandatory("user:1000,group:44", 1001, {7, 44}), "group:44");
   EXPECT_EQ(mandatory("user:1000,group:44", 1001, {7}), "");

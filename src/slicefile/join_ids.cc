@@ -20,24 +20,28 @@ std::optional<std::int64_t> group_id(const std::string& name) {
   return entry == nullptr ? std::nullopt : std::optional<std::int64_t>(entry->gr_gid);
 }
 
-std::string join_by_ids(std::string_view text, std::string& problem, bool every_user) {
+std::string join_by_ids(std::string_view text, std::string& problem, bool mandatory) {
   std::string ids;
   each_part(text, [&](std::string_view part) {
     const std::size_t colon = std::min(part.find(':'), part.size());
     const std::string_view word = part.substr(0, colon);
     std::string name(part.substr(std::min(colon + 1, part.size())));
-    const bool user = word == "user" && !(every_user && name == kEveryUser), group = word == "group";
+    const bool user = word == "user" && !(mandatory && name == kEveryUser), group = word == "group";
     // Names first: a user may be called 1000.
     if (const auto id = user ? user_id(name) : group ? group_id(name) : std::nullopt)
       name = std::to_string(*id);
     else if ((user || group) && (name.empty() || name.find_first_not_of("0123456789") != std::string::npos))
       problem =
           "there is no " + std::string(word) + " '" + name + "'; give a " + std::string(word) + "'s name or number";
+    else if (word == "exe" && mandatory)
+      problem = "exe names programs for the join of a slice alone; name a user, a group, a unit or a cgroup";
+    else if (word == "exe" && !is_full_path(name))
+      problem = "exe '" + name + "' is no full path of a program, such as exe:/usr/bin/ollama";
     ids.append(part.data() == text.data() ? "" : ",").append(word);
     if (colon < part.size()) ids.append(":").append(name);
     return true;
   });
-  if (problem.empty() && !parse_join(ids, every_user)) problem = "must be " + std::string(kJoinForm);
+  if (problem.empty() && !parse_join(ids, mandatory)) problem = "must be " + std::string(kJoinForm);
   return ids;
 }
 

@@ -13,7 +13,7 @@ std::optional<std::int64_t> user_id(const std::string& name);
 std::optional<std::int64_t> group_id(const std::string& name);
 
 /// The list of who joins a slice, base/join_text.h, with numbers in place of the names of users and groups. `problem`:
-/// what is wrong with it, for a person; else it stays as it is. `every_user`: as of parse_join.
-std::string join_by_ids(std::string_view text, std::string& problem, bool every_user = false);
+/// what is wrong with it, for a person; else it stays as it is. `mandatory`: as of parse_join.
+std::string join_by_ids(std::string_view text, std::string& problem, bool mandatory = false);
 
 }  // namespace gpuctl::slicefile

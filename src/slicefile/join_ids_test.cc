@@ -15,6 +15,7 @@ TEST(JoinIds, NamesBecomeNumbers) {
   EXPECT_EQ(ids("user:root,group:root,unit:root"), "user:0,group:0,unit:root");
   EXPECT_EQ(ids("user:1234567,unit:user@1000.service"), "user:1234567,unit:user@1000.service");
   EXPECT_EQ(ids("cgroup:/ml.slice"), "cgroup:/ml.slice");
+  EXPECT_EQ(ids("exe:/usr/bin/ollama,user:root"), "exe:/usr/bin/ollama,user:0");
   EXPECT_EQ(ids("none"), "none");
 }
 
@@ -30,6 +31,10 @@ TEST(JoinIds, AllUsersAreNamedWhereThatIsAllowed) {
 TEST(JoinIds, SaysWhatIsWrong) {
   EXPECT_EQ(ids("user:no-such-user"), "there is no user 'no-such-user'; give a user's name or number");
   EXPECT_EQ(ids("unit:a,group:no-such-group"), "there is no group 'no-such-group'; give a group's name or number");
+  EXPECT_EQ(ids("exe:ollama"), "exe 'ollama' is no full path of a program, such as exe:/usr/bin/ollama");
+  std::string problem;
+  (void)join_by_ids("exe:/usr/bin/ollama", problem, true);
+  EXPECT_EQ(problem, "exe names programs for the join of a slice alone; name a user, a group, a unit or a cgroup");
   for (const char* text : {"", "alice", "user:root,", "unit:", "unit:a,,unit:b", "cgroup:ml"})
     EXPECT_EQ(ids(text).substr(0, 13), "must be none,") << text;
 }

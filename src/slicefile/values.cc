@@ -34,11 +34,11 @@ std::optional<std::int64_t> Values::bytes(const std::string& field, const toml::
   return size;
 }
 
-std::optional<std::string> Values::join(const std::string& field, const toml::node& node, bool every_user) {
+std::optional<std::string> Values::join(const std::string& field, const toml::node& node, bool mandatory) {
   const auto names = text(field, node);
   if (!names) return names;
   std::string reason;
-  std::string ids = join_by_ids(*names, reason, every_user);
+  std::string ids = join_by_ids(*names, reason, mandatory);
   if (reason.empty()) return ids;
   problem(node.source(), field, reason);
   return std::nullopt;

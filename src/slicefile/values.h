@@ -34,8 +34,8 @@ class Values {
   std::optional<std::int64_t> user(const std::string& field, const toml::node& node);
   std::optional<std::int64_t> group(const std::string& field, const toml::node& node);
 
-  /// A list of who joins a slice, with the numbers of users and groups. `every_user`: as of parse_join.
-  std::optional<std::string> join(const std::string& field, const toml::node& node, bool every_user = false);
+  /// A list of who joins a slice, with the numbers of users and groups. `mandatory`: as of parse_join.
+  std::optional<std::string> join(const std::string& field, const toml::node& node, bool mandatory = false);
 
   void boolean(const std::string& field, const toml::node& node, bool& result);
 

@@ -196,12 +196,28 @@ sched::SliceResult<std::string> Manager::slice_for(const Session& session, const
   return asked;
 }
 
+/// Whether the call waits until it is known which file the program runs. A page is made for who attaches at once, so it
+/// is not made before.
+bool Manager::waits_for_exe(Session& session, std::string_view method) {
+  const bool by_slice = method == "Attach" || method == "MakePage" || method == "GetMpsPercentage";
+  if (!by_slice || exes_.contains(&session) || !sched::join_by_exe(scheduler_.tree().slices())) return false;
+  const Peer& peer = session.peer();
+  exe_search_.find(&session, {peer.pid, peer.start, peer.uid}, [this, &session](const std::string& exe) {
+    exes_[&session] = exe;
+    session.serve_waiting();
+  });
+  return true;
+}
+
 /// That takes the program in, if it asks for none.
 std::string Manager::slice_of(const Session& session) const {
   const sched::Slices& slices = scheduler_.tree().slices();
   const std::string cgroup = sched::join_by_cgroup(slices) ? cgroup_of(session.peer().pid) : "";
-  return sched::slice_to_join(slices, {.caller = caller(session), .cgroup = cgroup},
-                              scheduler_.options().default_slice);
+  const auto exe = exes_.find(&session);
+  return sched::slice_to_join(
+      slices,
+      {.caller = caller(session), .cgroup = cgroup, .exe = exe == exes_.end() ? std::string_view() : exe->second},
+      scheduler_.options().default_slice);
 }
 
 Answer Manager::make_page(Session& session, ipc::Fields& fields) {

@@ -56,6 +56,31 @@ TEST_F(JoinTest, AProgramIsMovedIntoTheSliceThatTakesItsUserIn) {
   EXPECT_EQ(moved(""), "io.gpuctl.NoSuchSlice");
 }
 
+/// What this test runs itself: of each connection the kernel says that it is this process's.
+TEST_F(JoinTest, ASliceTakesInWhatRunsTheFileThatItNames) {
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe");
+  create("other", {{"join", "exe:/usr/bin/no-such-program,user:4000001"}});
+  auto before = connect_as(kGuest);
+  EXPECT_EQ(text(attach(before, "")), "other");
+  create("this", {{"owner_uid", kHost}, {"join", "exe:" + own}});
+  auto first = connect_as(kGuest), second = connect_as(kGuest), third = connect_as(kGuest);
+  EXPECT_EQ(call(first, "GetMpsPercentage", {{"slice", ""}}).error, "");
+  EXPECT_EQ(text(attach(first, "")), "this") << "it may not join it by its owner, and comes before its user";
+  EXPECT_EQ(text(attach(second, "this")), "this") << "as one that comes back";
+  EXPECT_EQ(text(attach(third, "other")), "io.gpuctl.PermissionDenied");
+}
+
+TEST_F(JoinTest, WhereNobodySeesWhatProgramsRunTheNextRuleHoldsAndTheStatusSaysSo) {
+  stop();
+  start({.exe_socket = directory_ + "/no-such-socket"});
+  create("this", {{"join", "exe:" + std::string(std::filesystem::read_symlink("/proc/self/exe"))}});
+  create("mine", {{"join", "user:4000001"}});
+  auto program = connect_as(kGuest);
+  EXPECT_EQ(text(attach(program, "")), "mine");
+  const auto notes = json::serialize(call("GetStatus").parameters.at("notes"));
+  EXPECT_NE(notes.find("a slice is joined by exe, but nobody sees what programs run"), notes.npos) << notes;
+}
+
 /// Its library says the name of the slice that it was in.
 TEST_F(JoinTest, AProgramThatComesBackAndIsTakenInNoLongerIsWhereOneThatStartsWouldBe) {
   create("taken", {{"owner_uid", kHost}, {"join", "user:4000001"}});

@@ -1,4 +1,4 @@
-"""Programs that name no slice are in that whose setting `join` names their user, their group or their unit."""
+"""Programs that name no slice are in that whose setting `join` names them, or their user, group or unit."""
 
 import os
 import pathlib
@@ -71,6 +71,28 @@ class Join(instance.SystemTest):
         self.assertEqual(refused.stderr, "gpuctl: join: unit x.service joins mine already\n")
         refused = self.gpuctl("create-slice", "b", "--join", "user:no-such-user", check=False)
         self.assertIn("there is no user 'no-such-user'", refused.stderr)
+
+    def test_by_the_program_itself(self):
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        self.gpuctl("create-slice", "bench", "--join", f"exe:{instance.BENCH.resolve()}")
+        self.assertIn(f"joined by     exe:{instance.BENCH.resolve()}\n", self.gpuctl("show", "bench").stdout)
+        program = self.start_nowhere("sh", "-c", 'exec "$@"', "sh")
+        self.assertEqual(self.slices_with_programs(), {"bench": 1})
+        program.stop()
+
+    def test_what_started_the_program_does_not_count(self):
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        self.gpuctl("create-slice", "shell", "--join", f"exe:{os.path.realpath('/bin/sh')}")
+        program = self.start_nowhere("sh", "-c", 'exec "$@"', "sh")
+        self.assertEqual(self.slices_with_programs(), {"mine": 1})
+        program.stop()
+
+    def test_a_program_is_named_by_its_full_path(self):
+        refused = self.gpuctl("create-slice", "b", "--join", "exe:bench", check=False)
+        self.assertEqual(
+            (refused.returncode, refused.stderr.splitlines()[0]),
+            (2, "gpuctl: --join: exe 'bench' is no full path of a program, such as exe:/usr/bin/ollama"),
+        )
 
     def make_unit(self):
         unit = TREE / "gpuctl-test.slice" / f"gpuctl-test-{os.getpid()}.service"
