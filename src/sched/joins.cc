@@ -71,7 +71,7 @@ bool joined_by(const Slices& slices, Wanted wanted) {
 
 std::string slice_to_join(const Slices& slices, const Joining& program, std::string_view otherwise) {
   std::tuple<int, std::size_t, bool> best{};  // how much it says, how near, and whether by a path
-  std::string path(slices.find(otherwise) == slices.end() ? "/" : otherwise);
+  std::string path(otherwise.empty() || slices.contains(otherwise) ? otherwise : "/");
   for (const auto& [other, slice] : slices)
     for (const Join& join : slice.join)
       if (const std::size_t near = fits(join, program); near > 0)

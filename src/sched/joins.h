@@ -18,10 +18,10 @@ struct Joining {
 };
 
 /// The path of the slice whose setting `join` names the program. If none does: `otherwise`, or "/" if there is no such
-/// slice. The file that it runs says most of a program. A unit or a cgroup says more of a program than its user does,
-/// and a user more than a group; of several units and cgroups that nearest to the program counts, and of two as near
-/// the one that has a path. Units that a user runs by a manager of their own do not count: their names are the user's
-/// to choose. Their paths say whose they are.
+/// slice; "" of "". The file that it runs says most of a program. A unit or a cgroup says more of a program than its
+/// user does, and a user more than a group; of several units and cgroups that nearest to the program counts, and of two
+/// as near the one that has a path. Units that a user runs by a manager of their own do not count: their names are the
+/// user's to choose. Their paths say whose they are.
 std::string slice_to_join(const Slices& slices, const Joining& program, std::string_view otherwise = "/");
 
 /// What of the list names the program for which the library is mandatory, "user:1000"; "": nothing. `list`: as `join`

@@ -105,6 +105,8 @@ TEST(Joins, WhomNothingNamesIsInTheSliceForThat) {
   EXPECT_EQ(joined(1001, "others"), "others");
   EXPECT_EQ(joined(1000, "others"), "alice");
   EXPECT_EQ(joined(1001, "gone"), "/");
+  EXPECT_EQ(joined(1001, ""), "") << "it is refused";
+  EXPECT_EQ(joined(1000, ""), "alice");
 }
 
 TEST(Joins, NamesThatUsersGiveTheirOwnUnitsTellNothing) {

@@ -47,6 +47,8 @@ std::string SliceError::message() const {
              std::to_string(available) + " available" + (gpu ? " on GPU " + std::to_string(*gpu) : "");
     case Code::permission_denied:
       return "permission denied: " + path;
+    case Code::no_slice:
+      return "no slice is named, and none takes the program in";
   }
   return "unknown error";
 }

@@ -100,7 +100,16 @@ struct Caller {
 
 /// Why an operation on the tree was refused. The code says which fields have a meaning.
 struct SliceError {
-  enum class Code { no_such_slice, slice_exists, slice_busy, invalid_value, reserve_does_not_fit, permission_denied };
+  /// no_slice: none is named, and none takes the program in.
+  enum class Code {
+    no_such_slice,
+    slice_exists,
+    slice_busy,
+    invalid_value,
+    reserve_does_not_fit,
+    permission_denied,
+    no_slice
+  };
   Code code;
   std::string path;
   std::string field, reason;               ///< invalid_value

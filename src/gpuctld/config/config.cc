@@ -19,6 +19,9 @@ namespace gpuctl::daemon {
 
 namespace {
 
+/// Of default_slice: programs that no slice takes in are refused. A slice may have that name, but not be it.
+constexpr std::string_view kNoSlice = "none";
+
 /// Where a key belongs that stands elsewhere.
 std::optional<std::string> place_of(std::string_view key) {
   const auto among = [&](const auto& rows) {
@@ -101,8 +104,9 @@ class Reader : public slicefile::SliceTables {
   void slice_path(const std::string& field, const toml::node& node, std::string& value) {
     const auto path = text(field, node);
     if (!path) return;
+    if (*path == kNoSlice) return value.clear();
     if (*path != "/" && sched::bad_path(*path) != nullptr)
-      return problem(node.source(), field, "must be the path of a slice, such as \"others\", or \"/\"");
+      return problem(node.source(), field, "must be the path of a slice, such as \"others\", \"/\", or \"none\"");
     value = *path;
   }
   /// `known`: the texts and what they mean.

@@ -34,7 +34,7 @@ struct DaemonOptions {
   /// For whom the library is mandatory: a list for sched::mandatory_for; "": for nobody.
   std::string mandatory;
   /// Where programs are that name no slice and whom no slice names: a path; the root as long as there is no such slice.
-  std::string default_slice = "/";
+  std::string default_slice = "/";            ///< "": none
   bool software_gpu = false;                  ///< manage the software GPU instead of NVIDIA GPUs
   std::optional<std::uint32_t> socket_mode;   ///< file mode; absent: 0666, 0600 for a private instance
   std::optional<std::uint32_t> socket_group;  ///< gid; absent: the group with which it is created

@@ -147,8 +147,9 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\nmandatory = \"slurm\"\n"),
             "2:13: daemon.mandatory: must be none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice");
   EXPECT_EQ(problem("[daemon]\nmandatory = [\"user:root\"]\n"), "2:13: daemon.mandatory: must be a string");
+  EXPECT_EQ(read("[daemon]\ndefault_slice = \"none\"\n").config.daemon.default_slice, "");
   EXPECT_EQ(problem("[daemon]\ndefault_slice = \"/others\"\n"),
-            "2:17: daemon.default_slice: must be the path of a slice, such as \"others\", or \"/\"");
+            "2:17: daemon.default_slice: must be the path of a slice, such as \"others\", \"/\", or \"none\"");
   EXPECT_NE(problem("[daemon\n").find("syntax"), std::string::npos);
   EXPECT_EQ(problem("[slice.ls]\nreserve = 9\nmax = 4\n"), "2:11: slice.\"ls\".reserve: reserve 9 is above max 4");
 }

@@ -188,7 +188,12 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
 /// The slice that a program asks for, or, where that is "", that which takes it in. Whose programs a slice takes in who
 /// may change the root has said: it need not be their own.
 sched::SliceResult<std::string> Manager::slice_for(const Session& session, const std::string& asked) const {
-  if (asked.empty()) return slice_of(session);
+  if (asked.empty()) {
+    std::string path = slice_of(session);
+    if (path.empty())
+      return sched::SliceError{.code = sched::SliceError::Code::no_slice, .path = {}, .field = {}, .reason = {}};
+    return path;
+  }
   const auto may = scheduler_.tree().may_join(asked, caller(session));
   const bool taken_in =
       !may && may.error().code == sched::SliceError::Code::permission_denied && slice_of(session) == asked;
@@ -209,7 +214,7 @@ bool Manager::waits_for_exe(Session& session, std::string_view method) {
   return true;
 }
 
-/// That takes the program in, if it asks for none.
+/// That takes the program in, if it asks for none; "": none does.
 std::string Manager::slice_of(const Session& session) const {
   const sched::Slices& slices = scheduler_.tree().slices();
   const std::string cgroup = sched::join_by_cgroup(slices) ? cgroup_of(session.peer().pid) : "";
@@ -256,7 +261,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   // Who moved it had the right to.
   auto found = goes_on ? moved->slice : slice_for(session, asked);
   // Refused it would go on without limits.
-  if (!found && resumed && found.error().code == sched::SliceError::Code::permission_denied) found = slice_of(session);
+  if (!found && resumed && found.error().code == sched::SliceError::Code::permission_denied) {
+    const std::string instead = slice_of(session);
+    found = instead.empty() ? "/" : instead;
+  }
   if (!found) return refuse(found.error());
   const std::string& slice = *found;
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)

@@ -81,6 +81,25 @@ TEST_F(JoinTest, WhereNobodySeesWhatProgramsRunTheNextRuleHoldsAndTheStatusSaysS
   EXPECT_NE(notes.find("a slice is joined by exe, but nobody sees what programs run"), notes.npos) << notes;
 }
 
+TEST_F(JoinTest, WhatNoSliceTakesInIsRefusedWhereThereIsNoDefault) {
+  stop();
+  Config config;
+  config.daemon.default_slice = "";
+  start({}, config);
+  create("taken", {{"join", "user:4000001"}});
+  auto guest = connect_as(kGuest), other = connect_as(kHost), names = connect_as(kHost), back = connect_as(kHost);
+  EXPECT_EQ(text(attach(guest, "")), "taken");
+  EXPECT_EQ(text(call(other, "GetMpsPercentage", {{"slice", ""}})), "io.gpuctl.NoSlice");
+  EXPECT_EQ(text(attach(other, "")), "io.gpuctl.NoSlice");
+  EXPECT_EQ(text(attach(names, "/")), "/") << "that is a slice";
+  EXPECT_EQ(text(attach(back, "taken", true)), "/") << "it runs already, and would go on without limits";
+  const json::array events = call("Events").parameters.at("events").as_array();
+  const auto refused = std::ranges::count_if(events, [](const json::value& event) {
+    return event.at("kind") == "refused" && event.at("text") == "Attach: NoSlice";
+  });
+  EXPECT_EQ(refused, 1) << json::serialize(events);
+}
+
 /// Its library says the name of the slice that it was in.
 TEST_F(JoinTest, AProgramThatComesBackAndIsTakenInNoLongerIsWhereOneThatStartsWouldBe) {
   create("taken", {{"owner_uid", kHost}, {"join", "user:4000001"}});

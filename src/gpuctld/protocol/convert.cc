@@ -139,6 +139,8 @@ ipc::Reply to_reply(const sched::SliceError& error) {
     }
     case Code::permission_denied:
       return reply("PermissionDenied", {{"path", path}});
+    case Code::no_slice:
+      return reply("NoSlice", {});
   }
   return {};
 }

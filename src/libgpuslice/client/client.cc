@@ -75,6 +75,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   }
   if (!answered) return answered.error();
   const ipc::Reply* const reply = &answered->reply;
+  turned_away_ = reply->error == "io.gpuctl.NoSlice";
   // A daemon that looks for its GPUs will answer otherwise.
   if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
   // An older daemon than at the start; the next try goes without.

@@ -70,6 +70,9 @@ class Client {
   /// which start() then attaches.
   gpuctl::Result<void> attach(const std::string& slice);
 
+  /// Whether the daemon refused the program at the latest try, as it is in no slice and is to be in one.
+  bool turned_away() const { return turned_away_; }
+
   std::string slice() const;
 
   /// The stub page in force; null if there never was one. Pages are never unmapped, so the pointer stays valid.
@@ -162,6 +165,7 @@ class Client {
 
   std::atomic<bool> wanted_{false};
   std::atomic<Stay> stay_{Stay::kHere};
+  std::atomic<bool> turned_away_{false};
   std::atomic<bool> comes_back_{false};  ///< the thread is to attach at once
   std::atomic<int> kick_fd_{-1};
   std::atomic<KernelSource> kernel_source_{nullptr};

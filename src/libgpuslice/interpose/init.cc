@@ -141,5 +141,5 @@ GPUSLICE_HOOK cuInit(unsigned flags) {
     Client::get().give_up();
   }
   if (asked) Client::get().keep_no_promise();
-  return result;
+  return result == CUDA_SUCCESS && Client::get().turned_away() ? CUDA_ERROR_NOT_PERMITTED : result;
 }

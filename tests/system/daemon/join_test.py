@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 import unittest
 
 from tests.system.harness import instance
@@ -29,15 +30,18 @@ class Join(instance.SystemTest):
     def slices_with_programs(self):
         return {one["path"]: one["clients"] for one in self.call("ListSlices")["slices"] if one["clients"]}
 
-    def start_nowhere(self, *before):
-        """A program that has the library and names no slice."""
+    def nowhere(self):
+        """The environment of a program that has the library and names no slice."""
         env = {
             **self.env,
             "GPUCTL_SOCKET": str(self.socket),
             "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so.0"),
         }
         env.pop("GPUCTL_SLICE", None)
-        program = self.start(*before, instance.BENCH, "run", *PROGRAM, "--json", env=env)
+        return env
+
+    def start_nowhere(self, *before):
+        program = self.start(*before, instance.BENCH, "run", *PROGRAM, "--json", env=self.nowhere())
         program.wait_started()
         return program
 
@@ -134,6 +138,26 @@ class Join(instance.SystemTest):
         program = self.start_nowhere()
         self.assertEqual(self.slices_with_programs(), {"others": 1})
         self.assertEqual(self.gpuctl("run", "--", "sh", "-c", "echo $GPUCTL_SLICE").stdout, "others\n")
+        program.stop()
+
+    def test_what_is_in_no_slice_is_refused_where_there_is_no_default(self):
+        self.daemon.process.terminate()
+        self.daemon.wait()
+        self.start_daemon(config='[daemon]\ndefault_slice = "none"\n')
+        command = [str(part) for part in (instance.BENCH, "run", *PROGRAM)]
+        refused = subprocess.run(command, env=self.nowhere(), capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("CUDA_ERROR_NOT_PERMITTED", refused.stderr)
+        events = [one for one in self.call("Events")["events"] if one["kind"] == "refused"]
+        self.assertEqual([one["text"] for one in events], ["Attach: NoSlice"])
+        said = self.gpuctl("run", "--", "true", check=False)
+        self.assertEqual(
+            (said.returncode, said.stderr),
+            (125, "gpuctl: no slice is named, and no slice has a setting join for you; give one: --slice NAME\n"),
+        )
+        self.gpuctl("create-slice", "mine", "--join", f"user:{os.geteuid()}")
+        program = self.start_nowhere()
+        self.assertEqual(self.slices_with_programs(), {"mine": 1})
         program.stop()
 
     @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
