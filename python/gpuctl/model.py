@@ -87,6 +87,8 @@ class SliceOnGpu:
     memory_peak: int | None = None
     max_refusals: int | None = None
     driver_max: int | None = None
+    quota: str | None = None
+    burst: str | None = None
 
 
 @dataclass(frozen=True)

@@ -32,5 +32,21 @@ TEST(QuotaText, ABurstIsATime) {
   for (const char* text : {"", "20", "0ms", "2s", "20ms/100ms"}) EXPECT_FALSE(parse_burst(text)) << text;
 }
 
+TEST(QuotaText, SingleGpusHaveTheirOwn) {
+  for (const char* text : {"none", "40ms/100ms", "0:40ms/100ms", "40ms/100ms,1:none", "none,GPU-1b:1ms/1s,0:1ms/10ms"})
+    EXPECT_TRUE(is_quota(text)) << text;
+  for (const char* text : {"", "40ms/100ms,", ":40ms/100ms", "0:", "0:40ms", "0:40ms/100ms,40ms/100ms",
+                           "0:40ms/100ms,0:none", "50%", "a:40ms/100ms", "40ms/100ms,none"})
+    EXPECT_FALSE(is_quota(text)) << text;
+  EXPECT_TRUE(is_burst("20ms,1:none"));
+  EXPECT_FALSE(is_burst("20ms,1:40ms/100ms"));
+  constexpr const char* kText = "40ms/100ms,1:none,GPU-1b:1ms/10ms";
+  EXPECT_EQ(quota_on(kText, 0, "GPU-aa"), "40ms/100ms");
+  EXPECT_EQ(quota_on(kText, 1, "GPU-bb"), "none");
+  EXPECT_EQ(quota_on(kText, 2, "GPU-1b2c"), "1ms/10ms");
+  EXPECT_EQ(quota_on("0:40ms/100ms", 1, "GPU-bb"), "none");
+  EXPECT_EQ(gpus_of_quota(kText), (std::vector<std::string>{"1", "GPU-1b"}));
+}
+
 }  // namespace
 }  // namespace gpuctl

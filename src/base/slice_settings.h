@@ -49,7 +49,7 @@ inline constexpr std::array<std::string_view, 3> kFrozen{"no", "yes", "swapped"}
   TEXT(max_per_gpu, "none", .kind = SettingKind::sms_per_gpu, .on_root = true) \
   TEXT(quota, "none", .kind = SettingKind::quota, .on_root = true, \
        .option = "quota", .argument = "TIME/PERIOD|none", \
-       .help = "Time of each whole GPU that it uses in each period at most: 40ms/100ms; half of the SMs take half as much") \
+       .help = "Time of each whole GPU that it uses in each period at most: 40ms/100ms, or 0:40ms/100ms of GPU 0 alone") \
   TEXT(burst, "none", .kind = SettingKind::burst, .on_root = true, \
        .option = "burst", .argument = "TIME|none", \
        .help = "How much of an unused quota it may use later, such as 20ms") \

@@ -18,7 +18,7 @@ namespace json = boost::json;
 BOOST_DESCRIBE_STRUCT(Latency, (), (of, seconds, count, p50_us, p99_us, p999_us))
 BOOST_DESCRIBE_STRUCT(SliceOnGpu, (), (
   device, reserve, max, memory_max, seen, memory_high, memory_min, same, granted, memory, memory_peak, max_refusals,
-  driver_max))
+  driver_max, quota, burst))
 BOOST_DESCRIBE_STRUCT(LatencyBucket, (), (to_us, count))
 BOOST_DESCRIBE_STRUCT(SliceTotals, (), (sm_seconds, latency_seconds, latency))
 BOOST_DESCRIBE_STRUCT(Pressure, (), (of, avg10, avg60, avg300, total_us))

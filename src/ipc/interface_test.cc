@@ -203,7 +203,9 @@ TEST(Interface, StructsHaveExactlyItsFields) {
                                         .memory = 1,
                                         .memory_peak = 1,
                                         .max_refusals = 1,
-                                        .driver_max = 1}),
+                                        .driver_max = 1,
+                                        .quota = "1ms/10ms",
+                                        .burst = "1ms"}),
                      i.types.at("SliceOnGpu"), "SliceOnGpu");
   expect_same_fields(to_json(Device{}), i.types.at("Device"), "Device");
   ClientUsage usage;

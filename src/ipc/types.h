@@ -63,6 +63,7 @@ struct SliceOnGpu {
   std::optional<std::int64_t> memory_peak = {};   ///< the most that was seen, since the daemon started
   std::optional<std::int64_t> max_refusals = {};  ///< of Slice::memory_refusals, those by its own memory_max
   std::optional<std::int64_t> driver_max = {};    ///< bytes that the driver lets a control group of its programs have
+  std::optional<std::string> quota = {}, burst = {};  ///< absent: it has none there
 };
 
 /// All settings are present; a limit that is absent is lifted.

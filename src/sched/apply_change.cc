@@ -1,6 +1,10 @@
 #include "sched/apply_change.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/former_mode.h"
 #include "base/latency_text.h"
@@ -45,8 +49,8 @@ std::string what_is_wrong(const SliceSetting& setting, const std::string& text) 
   if (setting.kind == SettingKind::join) return parse_join(text) ? "" : "must be " + std::string(kJoinForm);
   if (setting.kind == SettingKind::devices) return parse_devices(text) ? "" : "must be " + std::string(kDevicesForm);
   if (setting.kind == SettingKind::latency) return parse_latency(text) ? "" : "must be " + std::string(kLatencyForm);
-  if (setting.kind == SettingKind::quota) return parse_quota(text) ? "" : "must be " + std::string(kQuotaForm);
-  if (setting.kind == SettingKind::burst) return parse_burst(text) ? "" : "must be " + std::string(kBurstForm);
+  if (setting.kind == SettingKind::quota) return is_quota(text) ? "" : "must be " + std::string(kQuotaForm);
+  if (setting.kind == SettingKind::burst) return is_burst(text) ? "" : "must be " + std::string(kBurstForm);
   if (dividing_policy(text) != nullptr) return {};
   if (text.size() > kMaxPolicyLength) return "longer than " + std::to_string(kMaxPolicyLength) + " characters";
   const auto sound = check_slice_policy(text);
@@ -66,6 +70,22 @@ std::string what_is_wrong(const SliceSetting& setting, const SliceChange& change
   if (setting.kind == SettingKind::bytes) return "must be bytes, " + std::to_string(setting.least) + " or more";
   return "must be " + std::to_string(setting.least) + " to " + std::to_string(setting.greatest) + ", not " +
          std::to_string(*number);
+}
+
+/// Burst and quota, as text, where the burst is more than the quota's time, on some GPU that they name or on those that
+/// they do not.
+std::optional<std::pair<std::string, std::string>> excess_of_burst(const Slice& slice) {
+  std::vector<std::string> gpus = gpus_of_quota(slice.quota), more = gpus_of_quota(slice.burst);
+  gpus.insert(gpus.end(), more.begin(), more.end());
+  gpus.emplace_back();
+  for (const std::string& gpu : gpus) {
+    std::int64_t index = -1;
+    std::from_chars(gpu.data(), gpu.data() + gpu.size(), index);
+    const std::string quota = quota_on(slice.quota, index, gpu), burst = quota_on(slice.burst, index, gpu);
+    const Quota there = parse_quota(quota).value();
+    if (there.any() && parse_burst(burst).value() > there.time) return std::pair(burst, quota);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -121,9 +141,11 @@ SliceResult<Slice> apply_change(const Slice& slice, const SliceChange& change) {
     return invalid("reserve_per_gpu", "a reserve has an end: give a number of SMs or a part of them");
   if (std::ranges::any_of(result.memory_min_per_gpu.list(), &PerGpu::Amount::lifted, &PerGpu::One::amount))
     return invalid("memory_min_per_gpu", "what is kept has an end: give a size or a part of the memory");
-  if (const Quota quota = quota_of(result); quota.any() && quota.burst > quota.time)
-    return change.burst ? invalid("burst", result.burst + " is more than the time of the quota " + result.quota)
-                        : invalid("quota", "a burst of " + result.burst + " is more than the time of " + result.quota);
+  if (const auto excess = excess_of_burst(result)) {
+    const auto& [burst, quota] = *excess;
+    return change.burst ? invalid("burst", burst + " is more than the time of the quota " + quota)
+                        : invalid("quota", "a burst of " + burst + " is more than the time of " + quota);
+  }
   // Where amounts differ by GPU the tree compares what they are there.
   if (result.reserve > result.max && result.reserve_per_gpu.empty() && result.max_per_gpu.empty())
     return invalid(change.reserve ? "reserve" : "max", "reserve " + std::to_string(result.reserve.count) +

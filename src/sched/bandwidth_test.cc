@@ -110,6 +110,10 @@ TEST(Bandwidth, ABurstIsNoMoreThanTheQuota) {
   slice.quota = "40ms/100ms", slice.burst = "30ms";
   EXPECT_EQ(wrong(slice, {.quota = "20ms/100ms"}), "quota: a burst of 30ms is more than the time of 20ms/100ms");
   EXPECT_EQ(wrong(slice, {.quota = "none"}), "");
+  EXPECT_EQ(wrong(slice, {.quota = "40ms/100ms,1:20ms/100ms"}),
+            "quota: a burst of 30ms is more than the time of 20ms/100ms");
+  EXPECT_EQ(wrong(slice, {.burst = "30ms,GPU-1b:50ms"}), "burst: 50ms is more than the time of the quota 40ms/100ms");
+  EXPECT_EQ(wrong(slice, {.quota = "40ms/100ms,1:20ms/100ms", .burst = "30ms,1:none"}), "");
   EXPECT_EQ(wrong(slice, {.quota = "40ms"}), "quota: must be " + std::string(kQuotaForm));
 }
 

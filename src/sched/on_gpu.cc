@@ -38,7 +38,8 @@ bool names(const PerGpu& per_gpu, const GpuSize& gpu) {
 
 bool differs_by_gpu(const Slice& slice) {
   return !slice.reserve_per_gpu.empty() || !slice.max_per_gpu.empty() || !slice.memory_max_per_gpu.empty() ||
-         !slice.memory_high_per_gpu.empty() || !slice.memory_min_per_gpu.empty() || !slice.devices.empty();
+         !slice.memory_high_per_gpu.empty() || !slice.memory_min_per_gpu.empty() || !slice.devices.empty() ||
+         !gpus_of_quota(slice.quota).empty() || !gpus_of_quota(slice.burst).empty();
 }
 
 bool differ_by_gpu(const Slices& slices) {
@@ -58,6 +59,8 @@ Slice on_gpu(const Slice& slice, const GpuSize& gpu) {
   on.memory_max = bytes_on(slice.memory_max, slice.memory_max_per_gpu, gpu);
   on.memory_high = bytes_on(slice.memory_high, slice.memory_high_per_gpu, gpu);
   on.reserve_per_gpu = on.max_per_gpu = on.memory_max_per_gpu = on.memory_high_per_gpu = on.memory_min_per_gpu = {};
+  on.quota = quota_on(slice.quota, gpu.index, gpu.uuid);
+  on.burst = quota_on(slice.burst, gpu.index, gpu.uuid);
   on.seen = slice.devices.empty() || std::ranges::any_of(slice.devices, [&](const std::string& name) {
               return gpuctl::names_gpu(name, gpu.index, gpu.uuid);
             });

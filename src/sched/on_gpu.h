@@ -22,16 +22,16 @@ struct GpuSize {
 /// The greater limit; "none" is the greatest.
 std::optional<std::uint64_t> greater_limit(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b);
 
-/// Whether the slice is not the same on every GPU: an amount, or whether its programs see it.
+/// Whether the slice is not the same on every GPU: an amount, a quota, or whether its programs see it.
 bool differs_by_gpu(const Slice& slice);
 bool differ_by_gpu(const Slices& slices);
 
 /// Whether an amount of the slice that has to fit names the GPU: of SMs, or of memory that is kept.
 bool names_gpu(const Slice& slice, const GpuSize& gpu, AmountOf of);
 
-/// The slice with the amounts that it has on the GPU: each is a number, or lifted. Of a part that is not 0 there is one
-/// SM at least, else what is not a whole number is rounded down. On a GPU that its programs do not see it has no
-/// reserve, and no memory is kept for it.
+/// The slice with the amounts, the quota and the burst that it has on the GPU: each is one, or lifted. Of a part that
+/// is not 0 there is one SM at least, else what is not a whole number is rounded down. On a GPU that its programs do
+/// not see it has no reserve, and no memory is kept for it.
 Slice on_gpu(const Slice& slice, const GpuSize& gpu);
 
 /// The same with the most that it has of each amount on any of the GPUs.

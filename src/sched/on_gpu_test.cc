@@ -21,6 +21,21 @@ Slice slice_on(const SliceTree& tree, std::string_view path, const GpuSize& gpu)
   return *tree.on(gpu).find(path);
 }
 
+TEST(OnGpu, AQuotaMayBeThatOfOneGpu) {
+  SliceTree tree = two_gpus();
+  ASSERT_TRUE(tree.create("one", {.quota = "1:40ms/100ms", .burst = "20ms"}, kOwnerOfAll));
+  EXPECT_TRUE(differ_by_gpu(tree.slices()));
+  EXPECT_FALSE(quota_of(slice_on(tree, "one", kLarge)).any());
+  const Quota there = quota_of(slice_on(tree, "one", kSmall));
+  EXPECT_EQ(there.time, std::chrono::milliseconds{40});
+  EXPECT_EQ(there.burst, std::chrono::milliseconds{20});
+  EXPECT_TRUE(tree.nodes().back().has_quota) << "somewhere";
+  EXPECT_FALSE(tree.on(kLarge).nodes().back().has_quota);
+  ASSERT_TRUE(tree.change("one", {.quota = "50ms/100ms,GPU-bb:none", .burst = "none"}, kOwnerOfAll));
+  EXPECT_TRUE(quota_of(slice_on(tree, "one", kLarge)).any());
+  EXPECT_FALSE(quota_of(slice_on(tree, "one", kSmall)).any());
+}
+
 TEST(OnGpu, PartsAreOfEachGpu) {
   SliceTree tree = two_gpus();
   ASSERT_TRUE(tree.create(

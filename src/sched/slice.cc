@@ -1,5 +1,8 @@
 #include "sched/slice.h"
 
+#include <algorithm>
+
+#include "base/parts.h"
 #include "sched/policy.h"
 
 namespace gpuctl::sched {
@@ -10,8 +13,12 @@ std::string policy_text(const Slice& slice) {
 
 Quota quota_of(const Slice& slice) {
   Quota quota = parse_quota(slice.quota).value();
-  quota.burst = parse_burst(slice.burst).value();
+  quota.burst = std::min(parse_burst(slice.burst).value(), quota.time);
   return quota;
+}
+
+bool has_quota(const Slice& slice) {
+  return !each_part(slice.quota, [](std::string_view part) { return part.substr(part.rfind(':') + 1) == kNoQuota; });
 }
 
 std::string join_text(const Slice& slice) {

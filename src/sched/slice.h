@@ -83,8 +83,10 @@ struct Slice {
 /// The slice's policy as text: the name of a row, or a policy for jobs with its options.
 std::string policy_text(const Slice& slice);
 
-/// The settings `quota` and `burst`.
+/// The settings `quota` and `burst`, of a slice as it is on one GPU (sched/on_gpu.h). No burst is more than the time.
 Quota quota_of(const Slice& slice);
+/// Whether it has a quota on some GPU.
+bool has_quota(const Slice& slice);
 
 /// The setting `join` as text.
 std::string join_text(const Slice& slice);

@@ -277,7 +277,7 @@ std::vector<NodeInput> SliceTree::nodes(std::span<const Effective> effective) co
                      .hold = lapses ? own.reserve_hold : std::chrono::milliseconds{},
                      .kept_with_parent = lapses && own.kept_with_parent,
                      .max = own.max,
-                     .has_quota = quota_of(slice).any(),
+                     .has_quota = has_quota(slice),
                      .weight = slice.weight,
                      .priority = own.priority,
                      .policy = slice.policy});

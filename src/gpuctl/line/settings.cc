@@ -161,9 +161,9 @@ Outcome<void> apply_setting(const SliceSetting& setting, std::string_view value,
     case SettingKind::latency:
       return put_text(parse_latency(value).has_value(), "is not a target", kLatencyForm);
     case SettingKind::quota:
-      return put_text(parse_quota(value).has_value(), "is not a quota", kQuotaForm);
+      return put_text(is_quota(value), "is not a quota", kQuotaForm);
     case SettingKind::burst:
-      return put_text(parse_burst(value).has_value(), "is not a burst", kBurstForm);
+      return put_text(is_burst(value), "is not a burst", kBurstForm);
     case SettingKind::devices:
       return put_text(parse_devices(value).has_value(), "names no GPUs", kDevicesForm);
     case SettingKind::policy:

@@ -146,7 +146,9 @@ std::vector<std::string> gpu_lines(const ipc::Slice& slice) {
                               (on.max ? std::to_string(*on.max) : "none") + ", memory max " +
                               (on.memory_max ? format_bytes(*on.memory_max) : "none") +
                               (on.memory_min.value_or(0) != 0 ? ", memory min " + format_bytes(*on.memory_min) : "") +
-                              (on.memory_high ? ", memory high " + format_bytes(*on.memory_high) : ""));
+                              (on.memory_high ? ", memory high " + format_bytes(*on.memory_high) : "") +
+                              (on.quota ? ", quota " + printable(*on.quota) : "") +
+                              (on.burst ? ", burst " + printable(*on.burst) : ""));
   }
   return lines;
 }

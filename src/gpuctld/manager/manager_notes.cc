@@ -1,5 +1,6 @@
 // What the replies say beside: of slices as they are set, and of MPS.
 #include <algorithm>
+#include <set>
 
 #include "base/limit_text.h"
 #include "base/plural.h"
@@ -162,7 +163,11 @@ std::vector<std::string> Manager::odd_settings_of(const sched::SliceTree& tree, 
   if (slice == nullptr) return lines;
   const auto& gpus = scheduler_.devices();
   note_of_devices(tree, path, lines);
-  if (slice->quota == kNoQuota && slice->burst != kNoQuota)
+  std::set<std::string> in_quota;
+  for (const std::string& text : {slice->quota, slice->burst})
+    for (std::string& name : gpus_of_quota(text)) in_quota.insert(std::move(name));
+  for (const std::string& name : in_quota) note_of_gpu({.gpu = name, .amount = {.lifted = true}}, false, gpus, lines);
+  if (!sched::has_quota(*slice) && slice->burst != kNoQuota)
     lines.push_back("burst " + slice->burst + " has no effect without a quota");
   if (path == "/") return lines;
   for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_min_per_gpu,

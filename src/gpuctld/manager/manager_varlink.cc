@@ -346,7 +346,11 @@ std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const 
   for (std::size_t device = 0; const sched::Effective& there : scheduler_.effective_on_each(index)) {
     const MemoryOn memory = seen == memory_on_.end() ? MemoryOn() : seen->second[device];
     const auto [granted, bytes] = use.on[device];
-    ipc::SliceOnGpu on = describe(scheduler_.devices()[device++].index, there);
+    ipc::SliceOnGpu on = describe(scheduler_.devices()[device].index, there);
+    if (const sched::Slice& slice = scheduler_.slice_on(device++, path); slice.quota != kNoQuota) {
+      on.quota = slice.quota;
+      if (slice.burst != kNoQuota) on.burst = slice.burst;
+    }
     on.same = same;
     on.granted = granted.count;
     on.memory = static_cast<std::int64_t>(bytes);

@@ -78,10 +78,10 @@ sched::SliceTree Scheduler::set_all(sched::SliceTree tree, const DaemonOptions& 
   renew_targets();
   if (isolate_by_record()) effective_ = tree_.effective();
   nodes_ = tree_.nodes(effective_);
-  renew_quotas(now_ns);
   on_.clear();
   if (sched::differ_by_gpu(tree_.slices()))
     for (const Gpu& gpu : devices_) on_.emplace_back(tree_.on(size_of(gpu)));
+  renew_quotas(now_ns);
   kept_on_.clear();
   for (std::size_t device = 0; device < devices_.size(); ++device)
     kept_on_.push_back(sched::kept_on(effective_on(device), devices_[device].memory_bytes));

@@ -52,6 +52,10 @@ class Scheduler {
   std::vector<sched::Effective> effective_on_each(std::size_t slice) const;
   /// Whether an amount of any slice is not the same on each device, or any names devices.
   bool differs_by_device() const { return !on_.empty(); }
+  /// The slice with what it has on the device (sched/on_gpu.h).
+  const sched::Slice& slice_on(std::size_t device, const std::string& path) const {
+    return *tree_on(device).find(path);
+  }
   const std::list<Client>& clients() const { return clients_; }
 
   /// What the administrator says. It is held here, and nowhere else.

@@ -20,18 +20,21 @@ std::string in_ms(std::chrono::nanoseconds time) {
 /// Goes by what the tree says. A slice that stays, with a quota, keeps what it has left.
 void Scheduler::renew_quotas(std::uint64_t now_ns) {
   quota_of_.clear();
-  std::map<std::string, Quota> wanted;
-  for (const auto& [path, slice] : tree_.slices())
-    if (const Quota quota = sched::quota_of(slice); quota.any()) wanted[path] = quota;
   std::erase_if(throttled_before_, [&](const auto& entry) { return tree_.find(entry.first) == nullptr; });
-  for (auto& quotas : quotas_) {
+  const bool any =
+      std::ranges::any_of(tree_.slices(), [](const auto& entry) { return sched::has_quota(entry.second); });
+  for (std::size_t device = 0; device < quotas_.size(); ++device) {
+    std::map<std::string, Quota> wanted;
+    for (const auto& [path, slice] : tree_on(device).slices())
+      if (const Quota quota = sched::quota_of(slice); quota.any()) wanted[path] = quota;
+    auto& quotas = quotas_[device];
     std::erase_if(quotas, [&](const auto& entry) {
       if (wanted.contains(entry.first)) return false;
       if (tree_.find(entry.first) != nullptr)
         throttled_before_[entry.first] += entry.second.bandwidth.seen(instant(now_ns));
       return true;
     });
-    if (wanted.empty()) continue;
+    if (!any) continue;
     std::vector<QuotaUse*>& of_node = quota_of_.emplace_back();
     for (const auto& [path, slice] : tree_.slices()) {
       const auto quota = wanted.find(path);

@@ -164,6 +164,22 @@ TEST(QuotasInScheduler, EachGpuHasItsOwn) {
   EXPECT_EQ(other.granted(), kSms);
 }
 
+TEST(QuotasInScheduler, OneGpuMayHaveAnotherOne) {
+  Scene scene({{"q", {.quota = "40ms/100ms,1:none"}}}, {gpu(kSms, 0), gpu(kSms, 1)});
+  Program program(*scene.scheduler, "q"), other(*scene.scheduler, "q", {1});
+  scene.pass(100, other, kSms);
+  EXPECT_EQ(other.granted(), kSms);
+  EXPECT_EQ(other.client->in_force(), "nothing");
+  scene.pass(60, program, kSms);
+  EXPECT_EQ(program.granted(), 0u);
+  EXPECT_EQ(program.client->in_force(), "quota");
+  scene.set("q", {.quota = "1:1ms/100ms"});
+  EXPECT_EQ(program.granted(), kSms);
+  scene.pass(20, other, kSms);
+  EXPECT_EQ(other.granted(), 0u);
+  EXPECT_EQ(scene.scheduler->throttled("q", scene.now_ns).times, 2) << "what was before counts on";
+}
+
 TEST(QuotasInScheduler, AChangeHoldsAtOnceAndForgivesNoDebt) {
   Scene scene({{"q", {.quota = "10ms/1s"}}});
   Program program(*scene.scheduler, "q");

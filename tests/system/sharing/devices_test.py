@@ -154,6 +154,19 @@ class TwoDevices(instance.SystemTest):
             self.assertEqual(*program.ask("end", device).split(" of "))
         program.end()
 
+    def test_a_quota_of_one_gpu_is_shown_there_alone(self):
+        self.start_daemon()
+        self.gpuctl("create-slice", "q", "--quota", "40ms/100ms,1:none", "--burst", "20ms")
+        shown = self.gpuctl("show", "q").stdout
+        self.assertIn("quota         40ms/100ms,1:none, burst 20ms; used up 0 times", shown)
+        self.assertRegex(shown, r"GPU 0: .*, quota 40ms/100ms, burst 20ms\n")
+        self.assertNotRegex(shown, r"GPU 1: .*quota")
+        on_gpus = self.gpuctl_json("show", "q")["slice"]["on_gpus"]
+        self.assertEqual([on.get("quota") for on in on_gpus], ["40ms/100ms", None])
+        refused = self.gpuctl("set", "q", "quota=1:10ms/100ms,1:20ms/100ms", check=False)
+        self.assertIn("is not a quota", refused.stderr)
+        self.assertIn("there is no GPU 7 here", self.gpuctl("set", "q", "quota=7:40ms/100ms").stderr)
+
     def test_amounts_of_one_gpu_outlast_the_daemon_and_are_saved_as_they_are_written(self):
         self.start_daemon()
         config = self.scratch / "gpuctl.toml"
