@@ -17,10 +17,12 @@ import itertools
 import os
 import pwd
 import re
+import select
 import signal
 import stat
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyfuse3
 import trio
@@ -32,6 +34,10 @@ from .model import Slice
 
 PREFIX = "gpu."  # of files, as names of slices may be the same as those of settings
 PATIENCE_S = 5
+WATCHED = ("events",)  # files that can be waited for
+WATCH_EVERY_S = 0.5
+READY = select.POLLIN | select.POLLOUT | select.POLLRDNORM | select.POLLWRNORM
+CHANGED = select.POLLPRI | select.POLLERR  # since it was read, as Linux says it of files of cgroups
 ON_GPU = ("granted", "memory", "memory_peak", "max_refusals")  # of what a slice has on a GPU
 MOST = 4096  # bytes of a value that is written
 ERRORS = {
@@ -158,6 +164,14 @@ class Place:
         return Place(name if self.path == "/" else f"{self.path}/{name}")
 
 
+@dataclasses.dataclass
+class Open:
+    place: Place
+    text: bytes  # when it was opened, or read anew
+    was_read: bool = False
+    waits: Any = None  # pyfuse3's PollHandle of who waits for it to change
+
+
 def failure(error: Exception) -> pyfuse3.FUSEError:
     if isinstance(error, Refused):
         return pyfuse3.FUSEError(ERRORS.get(error.name, errno.EINVAL))
@@ -175,7 +189,7 @@ class Slices(pyfuse3.Operations):  # type: ignore[misc]
         self._socket = socket
         self._places = {pyfuse3.ROOT_INODE: Place("/")}
         self._numbers = {Place("/"): pyfuse3.ROOT_INODE}
-        self._open: dict[int, tuple[Place, bytes]] = {}  # a file, and its text when it was opened
+        self._open: dict[int, Open] = {}
         self._handles = itertools.count(1)
 
     async def _ask(self, what: Callable[[Daemon], object]) -> object:
@@ -260,19 +274,49 @@ class Slices(pyfuse3.Operations):  # type: ignore[misc]
         place = self._places[inode]
         text = b""
         if flags & os.O_ACCMODE != os.O_WRONLY:
-            said = await self._ask(lambda daemon: read_file(daemon, place.path, place.file))
-            text = str(said).encode()
+            text = await self._text_of(place)
         elif place.file in READ_ONLY:
             raise pyfuse3.FUSEError(errno.EACCES)
         handle = next(self._handles)
-        self._open[handle] = (place, text)
+        self._open[handle] = Open(place, text)
         return pyfuse3.FileInfo(fh=handle, direct_io=True)
 
+    async def _text_of(self, place: Place) -> bytes:
+        return str(await self._ask(lambda daemon: read_file(daemon, place.path, place.file))).encode()
+
     async def read(self, handle: int, offset: int, size: int) -> bytes:
-        return self._open[handle][1][offset : offset + size]
+        one = self._open[handle]
+        if offset == 0:  # who waited reads it from the start
+            if one.was_read and one.place.file in WATCHED:
+                one.text = await self._text_of(one.place)
+            one.was_read = True
+        return one.text[offset : offset + size]
+
+    async def _has_changed(self, one: Open) -> bool:
+        try:
+            return await self._text_of(one.place) != one.text
+        except pyfuse3.FUSEError as error:  # its slice is gone; or gpuctld is, which comes back
+            return bool(error.errno != errno.EHOSTDOWN)
+
+    async def poll(self, inode: int, handle: int, waits: object, ctx: object) -> int:
+        """Of pyfuse3 3.5. An older one does not call it, and the kernel says that every file is ready."""
+        one = self._open[handle]
+        if one.place.file not in WATCHED:
+            return READY
+        one.waits = waits or one.waits
+        return READY | CHANGED if await self._has_changed(one) else READY
+
+    async def watch(self) -> None:
+        """Wakes who waits. gpuctld tells of no count, so it is asked while somebody does."""
+        while True:
+            await trio.sleep(WATCH_EVERY_S)
+            for one in [one for one in self._open.values() if one.waits is not None]:
+                if await self._has_changed(one) and one.waits is not None:
+                    one.waits.notify()
+                    one.waits = None
 
     async def write(self, handle: int, offset: int, data: bytes) -> int:
-        place = self._open[handle][0]
+        place = self._open[handle].place
         if offset != 0 or len(data) > MOST:
             raise pyfuse3.FUSEError(errno.EINVAL)
         text = data.decode(errors="replace")
@@ -283,7 +327,7 @@ class Slices(pyfuse3.Operations):  # type: ignore[misc]
         self._open.pop(handle, None)
 
 
-async def serve() -> None:
+async def serve(slices: Slices) -> None:
     """Until it is unmounted, or told to end."""
 
     async def until_told() -> None:
@@ -293,6 +337,7 @@ async def serve() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(until_told)
+        nursery.start_soon(slices.watch)
         await pyfuse3.main()
         nursery.cancel_scope.cancel()
 
@@ -306,12 +351,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         connect(options.socket, PATIENCE_S).close()
         if not os.path.isdir(options.directory):
             raise NotADirectoryError(f"{options.directory}: no such directory")
-        pyfuse3.init(Slices(options.socket), options.directory, {"fsname=gpuctl", "subtype=gpuctl"})
+        slices = Slices(options.socket)
+        pyfuse3.init(slices, options.directory, {"fsname=gpuctl", "subtype=gpuctl"})
     except (Error, OSError, RuntimeError) as error:
         print(f"gpuctl-mount: {error}", file=sys.stderr)
         return 1
     try:
-        trio.run(serve)
+        trio.run(serve, slices)
     finally:
         pyfuse3.close(unmount=True)
     return 0

@@ -4,6 +4,7 @@ import errno
 import os
 import pathlib
 import pwd
+import select
 import signal
 import subprocess
 import sys
@@ -222,6 +223,27 @@ class Mount(instance.SystemTest):
             before = (batch / f"gpu.{key}").read_text()
             self.assertFails(errno.EINVAL, lambda key=key: (batch / f"gpu.{key}").write_text("user:no such name\n"))
             self.assertEqual((batch / f"gpu.{key}").read_text(), before)
+
+    def test_events_can_be_waited_for(self):
+        has_poll = "import pyfuse3, sys; sys.exit(not hasattr(pyfuse3, 'PollHandle'))"
+        if subprocess.run([PYTHON, "-c", has_poll]).returncode != 0:
+            self.skipTest("this pyfuse3 hands no poll on; 3.5 does")
+        program = self.start_idle_in("batch")
+        waits = select.poll()
+        with (self.top / "batch/gpu.events").open("rb", buffering=0) as file:
+            self.assertIn(b"ended 0\n", file.read())
+            waits.register(file, select.POLLPRI)
+            self.assertEqual(waits.poll(100), [])
+            program.kill()
+            self.assertEqual(waits.poll(10_000), [(file.fileno(), select.POLLPRI | select.POLLERR)])
+            self.assertEqual(waits.poll(100), [(file.fileno(), select.POLLPRI | select.POLLERR)], "not read yet")
+            file.seek(0)
+            self.assertIn(b"ended 1\n", file.read())
+            self.assertEqual(waits.poll(100), [])
+        with (self.top / "batch/gpu.max").open("rb", buffering=0) as file:
+            waits = select.poll()
+            waits.register(file, select.POLLIN)
+            self.assertEqual(waits.poll(100), [(file.fileno(), select.POLLIN)], "it is always ready")
 
     def test_it_outlives_the_daemon(self):
         self.daemon.kill()
