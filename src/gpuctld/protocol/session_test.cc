@@ -289,6 +289,7 @@ TEST_F(SessionTest, CallsThatTakeLongAndAreLeftBehindAreNotServedToTheEnd) {
   EXPECT_GE(served, 1);
   EXPECT_LT(served, 10);
   server.stop();
+  settle();  // what it waited for, while it is there
 }
 
 TEST_F(SessionTest, WhoHangsUpWithoutDebtIsServedToTheEnd) {
