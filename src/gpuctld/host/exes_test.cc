@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace gpuctl::daemon {
+namespace gpuctl::daemon::exes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -145,4 +145,4 @@ TEST_F(ExeSearchTest, WithoutASocketTheDaemonLooksItself) {
 }
 
 }  // namespace
-}  // namespace gpuctl::daemon
+}  // namespace gpuctl::daemon::exes_test

@@ -4,6 +4,7 @@
 
 #include "base/limit_text.h"
 #include "base/plural.h"
+#include "base/quota_text.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
 
