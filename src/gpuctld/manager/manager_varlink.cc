@@ -343,11 +343,13 @@ std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const 
   std::vector<ipc::SliceOnGpu> all;
   const bool same = !scheduler_.differs_by_device();
   const auto seen = memory_on_.find(path);
-  for (std::size_t device = 0; const sched::Effective& there : scheduler_.effective_on_each(index)) {
+  const std::vector<sched::Effective> each = scheduler_.effective_on_each(index);
+  for (std::size_t device = 0; device < each.size(); ++device) {
+    const sched::Effective& there = each[device];
     const MemoryOn memory = seen == memory_on_.end() ? MemoryOn() : seen->second[device];
     const auto [granted, bytes] = use.on[device];
     ipc::SliceOnGpu on = describe(scheduler_.devices()[device].index, there);
-    if (const sched::Slice& slice = scheduler_.slice_on(device++, path); slice.quota != kNoQuota) {
+    if (const sched::Slice& slice = scheduler_.slice_on(device, path); slice.quota != kNoQuota) {
       on.quota = slice.quota;
       if (slice.burst != kNoQuota) on.burst = slice.burst;
     }
@@ -356,7 +358,7 @@ std::vector<ipc::SliceOnGpu> Manager::describe_on_gpus(std::size_t index, const 
     on.memory = static_cast<std::int64_t>(bytes);
     on.memory_peak = static_cast<std::int64_t>(std::max(bytes, memory.peak));
     on.max_refusals = memory.max_refusals;
-    if (const auto most = driver_limits_.of(path, device - 1)) on.driver_max = static_cast<std::int64_t>(*most);
+    if (const auto most = driver_limits_.of(path, device)) on.driver_max = static_cast<std::int64_t>(*most);
     const bool is_news = on.driver_max || *on.granted + *on.memory_peak + *on.max_refusals > 0 ||
                          there.memory_min != scheduler_.tree().find(path)->memory_min;
     if (!same || is_news) all.push_back(on);
