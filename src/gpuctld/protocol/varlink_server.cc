@@ -202,7 +202,7 @@ void VarlinkServer::watch_patience() {
     const std::uint64_t now = now_ns();
     if (unchecked_.empty()) {
       look_at_all();
-      part_ = unchecked_.size() / kMostParts + 1;
+      part_ = std::max<std::size_t>(kTakenAtOnce, unchecked_.size() / kMostParts + 1);  // no more wake-ups than needed
       parts_ = std::max(1, static_cast<int>((unchecked_.size() + part_ - 1) / part_));
       budgets_.forget_idle(now);
     }
