@@ -21,7 +21,6 @@
 #include "gpuctld/config/trusted_file.h"
 #include "gpuctld/host/device_search.h"
 #include "gpuctld/host/driver_probe.h"
-#include "gpuctld/host/exes.h"
 #include "gpuctld/host/gpu_users.h"
 #include "gpuctld/host/group_limits.h"
 #include "gpuctld/host/journal.h"
@@ -174,7 +173,6 @@ int run(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  if (options.exe) return answer_exes(STDIN_FILENO, STDOUT_FILENO);
   if (options.mps_start) return become_mps(STDIN_FILENO, STDOUT_FILENO);
   if (options.limit_memory) {
     std::cout << limits_answer(read_limits_question(STDIN_FILENO), kNvmlLibrary) << std::flush;
@@ -209,7 +207,6 @@ int run(int argc, char** argv) {
                                  .config_required = options.config_required,
                                  .probe_socket = options.probe_socket,
                                  .look_socket = options.look_socket,
-                                 .exe_socket = options.exe_socket,
                                  .limits = {.socket = options.limits_socket, .program = "/proc/self/exe"},
                                  .socket = std::filesystem::absolute(options.socket),
                                  .mps_directory = mps_directory(options),

@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "sched/slice_tree.h"
+
 namespace gpuctl::sched {
 
 namespace {
@@ -61,20 +63,16 @@ int weight_of(Join::By by) {
   return by == Join::By::group ? 1 : by == Join::By::user ? 2 : by == Join::By::exe ? 4 : 3;
 }
 
-template <class Wanted>
-bool joined_by(const Slices& slices, Wanted wanted) {
-  return std::ranges::any_of(
-      slices, [&](const auto& entry) { return std::ranges::any_of(entry.second.join, wanted, &Join::by); });
-}
-
 }  // namespace
 
-std::string slice_to_join(const Slices& slices, const Joining& program, std::string_view otherwise) {
+std::string slice_to_join(const SliceTree& tree, const Joining& program, std::string_view otherwise) {
+  const Slices& slices = tree.slices();
   std::tuple<int, std::size_t, bool> best{};  // how much it says, how near, and whether by a path
   std::string path(otherwise.empty() || slices.contains(otherwise) ? otherwise : "/");
   for (const auto& [other, slice] : slices)
     for (const Join& join : slice.join)
-      if (const std::size_t near = fits(join, program); near > 0)
+      if (const std::size_t near = fits(join, program);
+          near > 0 && (join.by != Join::By::exe || tree.may_join(other, program.caller)))
         if (const std::tuple says(weight_of(join.by), near, join.by == Join::By::cgroup); says > best)
           best = says, path = other;
   return path;
@@ -100,11 +98,10 @@ std::string_view named_group(const Join& join, std::string_view cgroup) {
 }
 
 bool join_by_cgroup(const Slices& slices) {
-  return joined_by(slices, [](Join::By by) { return by == Join::By::unit || by == Join::By::cgroup; });
-}
-
-bool join_by_exe(const Slices& slices) {
-  return joined_by(slices, [](Join::By by) { return by == Join::By::exe; });
+  return std::ranges::any_of(slices, [](const auto& entry) {
+    return std::ranges::any_of(
+        entry.second.join, [](Join::By by) { return by == Join::By::unit || by == Join::By::cgroup; }, &Join::by);
+  });
 }
 
 std::string named_twice(const Slices& slices, std::string_view path, std::span<const Join> joins) {

@@ -17,7 +17,7 @@ SliceTree tree_with(const std::vector<std::pair<const char*, const char*>>& join
 
 std::string joined_by(const SliceTree& tree, std::uint32_t uid, std::vector<std::uint32_t> gids,
                       std::string_view cgroup) {
-  return slice_to_join(tree.slices(), {.caller = {.uid = uid, .gids = gids}, .cgroup = cgroup});
+  return slice_to_join(tree, {.caller = {.uid = uid, .gids = gids}, .cgroup = cgroup});
 }
 
 TEST(Joins, AUserAGroupOrAUnit) {
@@ -76,11 +76,12 @@ TEST(Joins, OfAUnitAndItsPathThePathCounts) {
 }
 
 TEST(Joins, AProgramComesBeforeWhereItRunsAndWhoseItIs) {
-  const SliceTree tree = tree_with({{"served", "unit:ollama.service,cgroup:/system.slice/ollama.service"},
-                                    {"alice", "user:1000"},
-                                    {"ollama", "exe:/usr/bin/ollama,exe:/opt/ollama/bin/ollama"}});
+  SliceTree tree = tree_with({{"served", "unit:ollama.service,cgroup:/system.slice/ollama.service"},
+                              {"alice", "user:1000"},
+                              {"ollama", "exe:/usr/bin/ollama,exe:/opt/ollama/bin/ollama"}});
+  ASSERT_TRUE(tree.change("ollama", {.owner_uid = 1000}, kAdministrator));
   const auto joined = [&](std::string_view exe) {
-    return slice_to_join(tree.slices(),
+    return slice_to_join(tree,
                          {.caller = {.uid = 1000, .gids = {}}, .cgroup = "/system.slice/ollama.service", .exe = exe});
   };
   for (const char* exe : {"/usr/bin/ollama", "/opt/ollama/bin/ollama"}) EXPECT_EQ(joined(exe), "ollama") << exe;
@@ -88,19 +89,24 @@ TEST(Joins, AProgramComesBeforeWhereItRunsAndWhoseItIs) {
     EXPECT_EQ(joined(exe), "served") << exe;
 }
 
-TEST(Joins, AProgramIsLookedAtOnlyWhereASliceNamesOne) {
-  SliceTree tree = tree_with({{"a", "user:1000"}, {"b", "unit:x.service"}});
-  EXPECT_FALSE(join_by_exe(tree.slices()));
-  EXPECT_TRUE(join_by_cgroup(tree.slices()));
-  tree = tree_with({{"a", "user:1000"}, {"b", "exe:/usr/bin/x"}});
-  EXPECT_TRUE(join_by_exe(tree.slices()));
-  EXPECT_FALSE(join_by_cgroup(tree.slices()));
+TEST(Joins, AProgramsWordTakesItNowhereWhereItMayNotBe) {
+  SliceTree tree = tree_with({{"alice", "exe:/usr/bin/train"}, {"roots", "exe:/usr/bin/serve"}, {"bob", "user:1001"}});
+  ASSERT_TRUE(tree.change("alice", {.owner_uid = 1000, .owner_gid = 50}, kAdministrator));
+  const auto joined = [&](std::uint32_t uid, std::string_view exe, std::vector<std::uint32_t> gids = {}) {
+    return slice_to_join(tree, {.caller = {.uid = uid, .gids = gids}, .cgroup = "", .exe = exe});
+  };
+  EXPECT_EQ(joined(1000, "/usr/bin/train"), "alice");
+  EXPECT_EQ(joined(1002, "/usr/bin/train", {50}), "alice");
+  EXPECT_EQ(joined(0, "/usr/bin/train"), "alice");
+  EXPECT_EQ(joined(0, "/usr/bin/serve"), "roots");
+  EXPECT_EQ(joined(1001, "/usr/bin/train"), "bob") << "the next rule holds";
+  EXPECT_EQ(joined(1002, "/usr/bin/serve"), "/");
 }
 
 TEST(Joins, WhomNothingNamesIsInTheSliceForThat) {
   const SliceTree tree = tree_with({{"alice", "user:1000"}, {"others", "none"}});
   const auto joined = [&](std::uint32_t uid, std::string_view otherwise) {
-    return slice_to_join(tree.slices(), {.caller = {.uid = uid, .gids = {}}, .cgroup = ""}, otherwise);
+    return slice_to_join(tree, {.caller = {.uid = uid, .gids = {}}, .cgroup = ""}, otherwise);
   };
   EXPECT_EQ(joined(1001, "others"), "others");
   EXPECT_EQ(joined(1000, "others"), "alice");

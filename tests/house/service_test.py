@@ -27,7 +27,6 @@ NAMES = (
     *("gpuctld-look.socket", "gpuctld-look@.service"),
     *("gpuctl-cdi.path", "gpuctl-cdi.service", "gpuctl-cdi-changed.service"),
     *("gpuctld-limits.socket", "gpuctld-limits@.service"),
-    *("gpuctld-exe.socket", "gpuctld-exe@.service"),
 )
 
 
@@ -136,9 +135,6 @@ class Service(unittest.TestCase):
         few = "CAP_SYS_ADMIN CAP_DAC_OVERRIDE"
         self.check_helper(self.units[13:15], "--limits-socket", "--limit-memory", few, orders=("Wants", "After"))
         done = self.exposure(self.units[14], MOST_OF_LIMITS)
-    def test_what_a_program_runs_is_seen_elsewhere(self):
-        self.check_helper(self.units[13:15], "--exe-socket", "--exe", "CAP_SYS_PTRACE", orders=("Wants", "After"))
-        done = self.exposure(self.units[14], MOST_OF_LOOK)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_mps_is_given_commands_elsewhere(self):

@@ -78,21 +78,30 @@ std::string elf_obstacle(const RegularFile& file, const std::string& path) {
   return "has another dynamic linker, " + *linker;
 }
 
-/// `what` is "it" or "its interpreter PATH".
-std::string obstacle(const std::string& path, const std::string& what, int depth) {
-  const RegularFile file(path);
-  if (!file.opened() || depth > kMostInterpreters) return {};
-  std::string begin = text_at(file, 0);
-  if (std::string_view(begin).starts_with(std::string_view(ELFMAG, SELFMAG))) {
-    const std::string found = elf_obstacle(file, path);
-    return found.empty() ? "" : what + ' ' + found;
-  }
+/// What the first line of a script names, which begins so; empty: it is none.
+std::string interpreter_in(std::string_view begin) {
   if (!begin.starts_with("#!")) return {};
   begin = begin.substr(0, begin.find('\n'));
   const std::size_t first = begin.find_first_not_of(" \t", 2);
   if (first == begin.npos) return {};
-  const std::string interpreter = begin.substr(first, begin.find_first_of(" \t", first) - first);
-  return obstacle(interpreter, "its interpreter " + interpreter, depth + 1);
+  return std::string(begin.substr(first, begin.find_first_of(" \t", first) - first));
+}
+
+bool is_elf(std::string_view begin) {
+  return begin.starts_with(std::string_view(ELFMAG, SELFMAG));
+}
+
+/// `what` is "it" or "its interpreter PATH".
+std::string obstacle(const std::string& path, const std::string& what, int depth) {
+  const RegularFile file(path);
+  if (!file.opened() || depth > kMostInterpreters) return {};
+  const std::string begin = text_at(file, 0);
+  if (is_elf(begin)) {
+    const std::string found = elf_obstacle(file, path);
+    return found.empty() ? "" : what + ' ' + found;
+  }
+  const std::string interpreter = interpreter_in(begin);
+  return interpreter.empty() ? "" : obstacle(interpreter, "its interpreter " + interpreter, depth + 1);
 }
 
 std::string in_path(const std::string& program) {
@@ -112,6 +121,19 @@ std::string in_path(const std::string& program) {
 
 std::string preload_obstacle(const std::string& program) {
   return obstacle(in_path(program), "it", 0);
+}
+
+std::string file_run_by(const std::string& program) {
+  std::string path = in_path(program);
+  for (int depth = 0; depth <= kMostInterpreters && !path.empty(); ++depth) {
+    const RegularFile file(path);
+    if (!file.opened()) break;
+    const std::string begin = text_at(file, 0);
+    std::error_code failed;
+    if (is_elf(begin)) return fs::canonical(path, failed).string();
+    path = interpreter_in(begin);
+  }
+  return {};
 }
 
 }  // namespace gpuctl::cli

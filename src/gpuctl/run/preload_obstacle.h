@@ -9,4 +9,8 @@ namespace gpuctl::cli {
 /// interpreter /bin/x is set-uid". Empty if it will, or if its file does not say.
 std::string preload_obstacle(const std::string& program);
 
+/// The file that a process runs which becomes `program`, as /proc/PID/exe has it: of a script its interpreter. Empty if
+/// its file does not say.
+std::string file_run_by(const std::string& program);
+
 }  // namespace gpuctl::cli

@@ -66,6 +66,17 @@ TEST_F(PreloadObstacle, OrdinaryProgramsHaveNone) {
             "");
 }
 
+TEST_F(PreloadObstacle, TheFileThatAProcessRunsIsFoundBeforeItDoes) {
+  const std::string shell = fs::canonical("/bin/sh");
+  for (const std::string& program : {std::string("sh"), std::string("/bin/sh"), file("script", "#! /bin/sh -e\n"),
+                                     file("script of one", "#!" + file("inner", "#!/bin/sh\n"))})
+    EXPECT_EQ(file_run_by(program), shell) << program;
+  for (const std::string& program :
+       {std::string("no-such-program"), std::string("/"), std::string(), file("plain", "echo no magic\n"),
+        file("loop", "#!" + std::string(directory_ / "loop"))})
+    EXPECT_EQ(file_run_by(program), "") << program;
+}
+
 TEST_F(PreloadObstacle, StaticAndForeignPrograms) {
   const int machine = own_machine(), other = machine == EM_X86_64 ? EM_AARCH64 : EM_X86_64;
   EXPECT_EQ(preload_obstacle(file("static", elf("", machine))), "it is linked statically");

@@ -12,6 +12,7 @@
 #include <ostream>
 
 #include "base/installed.h"
+#include "base/join_text.h"
 #include "base/visible_devices.h"
 #include "gpuctl/doctor/child.h"
 #include "gpuctl/line/daemon.h"
@@ -40,7 +41,9 @@ std::string variable(const char* name) {
 /// CUDA_VISIBLE_DEVICES is to be, if the slice has not all GPUs.
 std::optional<std::string> say_of_start(Daemon& daemon, const std::string& slice, std::vector<ipc::Device> devices,
                                         boost::json::object& joining) {
-  const auto reply = daemon.call("GetMpsPercentage", {{"slice", slice}});
+  boost::json::object asking{{"slice", slice}};
+  if (const auto* exe = joining.if_contains("exe")) asking["exe"] = *exe;
+  const auto reply = daemon.call("GetMpsPercentage", asking);
   if (!reply) return std::nullopt;
   ipc::Fields fields(*reply);
   const auto hundredths = fields.maybe_integer("hundredths", 1, sched::kAllHundredths);
@@ -106,6 +109,8 @@ Outcome<Joined> check_slice(const Context& context, const std::string& slice) {
   boost::json::array uuids;
   for (const ipc::Device& device : status->devices) uuids.emplace_back(device.uuid);
   boost::json::object joining{{"slice", slice}, {"device_uuids", uuids}, {"resumed", false}};
+  if (slice.empty())
+    if (const std::string exe = file_run_by(context.command[0]); is_full_path(exe)) joining["exe"] = exe;
   std::optional<std::string> visible = say_of_start(*daemon, slice, status->devices, joining);
   joining["command"] = shown_command(context.command);
   const auto attached = daemon->call("Attach", joining);

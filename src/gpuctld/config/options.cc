@@ -66,11 +66,6 @@ Options parse_options(int argc, char** argv, int& exit_status) {
          "Look for programs that use a GPU without gpuctl's library by connecting to PATH, where gpuctld --look "
          "answers")
       ->type_name("PATH");
-  app.add_flag("--exe", options.exe,
-               "Only write which files the processes run that the standard input names, for --exe-socket");
-  app.add_option("--exe-socket", options.exe_socket,
-                 "Ask which file a program runs by connecting to PATH, where gpuctld --exe answers")
-      ->type_name("PATH");
   app.add_flag("--mps-control", options.mps_control,
                "Only have MPS do the command on the standard input, for --mps-control-socket");
   app.add_option("--mps-control-socket", options.mps_control_socket,
@@ -103,11 +98,11 @@ Options parse_options(int argc, char** argv, int& exit_status) {
     }
     if (options.strict && !options.check_config)
       throw CLI::ParseError("--strict needs --check-config", CLI::ExitCodes::RequiresError);
-    if (options.check_config + options.probe + options.look + options.exe + options.mps_control + options.mps_start +
+    if (options.check_config + options.probe + options.look + options.mps_control + options.mps_start +
             options.limit_memory >
         1)
       throw CLI::ParseError(
-          "give one of --check-config, --probe, --look, --exe, --mps-control, --mps-start and --limit-memory",
+          "give one of --check-config, --probe, --look, --mps-control, --mps-start and --limit-memory",
           CLI::ExitCodes::ExcludesError);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();

@@ -20,8 +20,6 @@ struct Options {
   bool look = false;               ///< only say who uses a GPU past gpuctl (host/gpu_users.h)
   std::string look_for;            ///< what they have open; "": the device of CUDA
   std::string look_socket;         ///< where `gpuctld --look` answers; "": nobody is looked for
-  bool exe = false;                ///< only say what programs run, of which standard input has the numbers
-  std::string exe_socket;          ///< where `gpuctld --exe` answers; "": the daemon looks itself
   std::string probe_socket;        ///< where `gpuctld --probe` answers; "": a child process asks the driver
   bool mps_control = false;        ///< only give MPS one command, from standard input
   std::string mps_control_socket;  ///< where `gpuctld --mps-control` answers; "": the daemon gives MPS its commands

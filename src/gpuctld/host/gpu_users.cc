@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/read.hpp>
@@ -52,6 +54,13 @@ void each_name(const std::string& directory, Visit visit) {
     if (entry->d_name[0] != '.' && !visit(entry->d_name)) return;
 }
 
+/// Follows nothing: what a link of another process leads to may answer as late as that process likes.
+std::string link_text(const std::string& path) {
+  std::array<char, 4096> text{};
+  const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
+  return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
 /// Looks at descriptors of the process until it has looked at so many.
 bool has_open(std::int32_t pid, const std::string& device, std::size_t& left) {
   const std::string directory = in_proc(pid, "fd");
@@ -65,8 +74,13 @@ bool has_open(std::int32_t pid, const std::string& device, std::size_t& left) {
   return found;
 }
 
+/// Its file has another one of that name now, after an upgrade.
+constexpr std::string_view kReplaced = " (deleted)";
+
 bool is_mps_server(std::int32_t pid) {
-  return exe_of(pid).ends_with(kMpsServer);
+  std::string program = link_text(in_proc(pid, "exe"));
+  if (program.ends_with(kReplaced)) program.resize(program.size() - kReplaced.size());
+  return program.ends_with(kMpsServer);
 }
 
 std::int32_t parent_of(std::int32_t pid) {

@@ -129,7 +129,6 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
       unmanaged_watch_(
           context, options_.look_socket, [this](const std::vector<GpuUser>& users) { return tell_unmanaged(users); },
           options_.look_pace),
-      exe_search_(context, options_.exe_socket, options_.exe_pace),
       started_ns_(now_ns()) {
   if (const bool time_sliced = look_at_mps(); time_sliced != scheduler_.time_sliced())
     scheduler_.set_time_sliced(time_sliced, now_ns());
@@ -184,7 +183,6 @@ void Manager::stop() {
   scheduler_.lift_quotas(now_ns());
   telling_.cancel();
   unmanaged_watch_.stop();
-  exe_search_.stop();
   keeping_.cancel();
   energy_watch_.stop();
   driver_limits_.stop();
@@ -252,8 +250,6 @@ void Manager::on_closed(Session& session) {
   events_.forget(session);
   asked_ends_.erase(&session);
   told_isolated_.erase(&session);
-  exes_.erase(&session);
-  exe_search_.forget(&session);
   triggers_.erase(&session);
   pages_.forget(session);
   queues_.leave(session);

@@ -22,7 +22,6 @@
 #include "gpuctld/ends/ends.h"
 #include "gpuctld/ends/mandatory.h"
 #include "gpuctld/host/energy.h"
-#include "gpuctld/host/exes.h"
 #include "gpuctld/host/gpu_users.h"
 #include "gpuctld/host/mps_places.h"
 #include "gpuctld/manager/attached.h"
@@ -48,8 +47,6 @@ struct ManagerOptions {
   std::string probe_socket;  ///< SearchOptions::probe_socket
   std::string look_socket;   ///< of GpuUserWatch, and its pace
   GpuUserWatch::Pace look_pace = {};
-  std::string exe_socket;  ///< of ExeSearch, and its pace
-  ExeSearch::Pace exe_pace = {};
   EnergyWatch::Place energy = {};
   LimitsHelper::Place limits = {};
   DriverLimits::Pace limits_pace = {};
@@ -156,7 +153,6 @@ class Manager {
 
   // manager_varlink.cc, manager_apply.cc, manager_clients.cc, manager_end.cc
   Answer call(Session& session, const ipc::Call& call);
-  bool waits_for_exe(Session& session, std::string_view method);
   Answer create_slice(Session& session, ipc::Fields& fields);
   Answer delete_slice(Session& session, ipc::Fields& fields);
   Answer set_slice(Session& session, ipc::Fields& fields);
@@ -177,8 +173,9 @@ class Manager {
   Answer get_mps_percentage(Session& session, ipc::Fields& fields);
   bool is_isolated(const std::string& slice) const;
   std::string mps_of(const std::string& slice) const;
-  std::string slice_of(const Session& session) const;
-  sched::SliceResult<std::string> slice_for(const Session& session, const std::string& asked) const;
+  std::string slice_of(const Session& session, const std::string& exe) const;
+  sched::SliceResult<std::string> slice_for(const Session& session, const std::string& asked,
+                                            const std::string& exe = {}) const;
   bool look_at_mps();
   std::string pipe_directory_of(const Client& client);
   Answer mps_start(Session& session, const std::string& slice, std::optional<std::int64_t> own_queues);
@@ -238,7 +235,6 @@ class Manager {
   Ends ends_;
   std::map<const Session*, std::shared_ptr<void>> asked_ends_;  ///< who waits for the end of programs (Ends::end)
   std::map<const Session*, std::string> told_isolated_;         ///< that a program which starts in this slice is
-  std::map<const Session*, std::string> exes_;                  ///< what programs run, where a slice names one
   std::map<const Session*, sched::PressureTrigger> triggers_;   ///< who waits for pressure
   DriverLimits driver_limits_;
   Ticker ticker_;
@@ -264,7 +260,6 @@ class Manager {
   std::uint64_t saw_memory_ns_ = 0;
   std::vector<Unmanaged> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
   GpuUserWatch unmanaged_watch_;
-  ExeSearch exe_search_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
   /// By slice with a quota: how often it was seen to be throttled, and when that was last more.
   std::map<std::string, std::pair<std::int64_t, std::uint64_t>> throttled_;

@@ -186,43 +186,28 @@ Answer Manager::record(Session& session, ipc::Fields& fields) {
 }
 
 /// The slice that a program asks for, or, where that is "", that which takes it in. Whose programs a slice takes in who
-/// may change the root has said: it need not be their own.
-sched::SliceResult<std::string> Manager::slice_for(const Session& session, const std::string& asked) const {
+/// may change the root has said: it need not be their own. `exe`: the file that the program says it runs.
+sched::SliceResult<std::string> Manager::slice_for(const Session& session, const std::string& asked,
+                                                   const std::string& exe) const {
   if (asked.empty()) {
-    std::string path = slice_of(session);
+    std::string path = slice_of(session, exe);
     if (path.empty())
       return sched::SliceError{.code = sched::SliceError::Code::no_slice, .path = {}, .field = {}, .reason = {}};
     return path;
   }
   const auto may = scheduler_.tree().may_join(asked, caller(session));
   const bool taken_in =
-      !may && may.error().code == sched::SliceError::Code::permission_denied && slice_of(session) == asked;
+      !may && may.error().code == sched::SliceError::Code::permission_denied && slice_of(session, exe) == asked;
   if (!may && !taken_in) return may.error();
   return asked;
 }
 
-/// Whether the call waits until it is known which file the program runs. A page is made for who attaches at once, so it
-/// is not made before.
-bool Manager::waits_for_exe(Session& session, std::string_view method) {
-  const bool by_slice = method == "Attach" || method == "MakePage" || method == "GetMpsPercentage";
-  if (!by_slice || exes_.contains(&session) || !sched::join_by_exe(scheduler_.tree().slices())) return false;
-  const Peer& peer = session.peer();
-  exe_search_.find(&session, {peer.pid, peer.start, peer.uid}, [this, &session](const std::string& exe) {
-    exes_[&session] = exe;
-    session.serve_waiting();
-  });
-  return true;
-}
-
 /// That takes the program in, if it asks for none; "": none does.
-std::string Manager::slice_of(const Session& session) const {
-  const sched::Slices& slices = scheduler_.tree().slices();
-  const std::string cgroup = sched::join_by_cgroup(slices) ? cgroup_of(session.peer().pid) : "";
-  const auto exe = exes_.find(&session);
-  return sched::slice_to_join(
-      slices,
-      {.caller = caller(session), .cgroup = cgroup, .exe = exe == exes_.end() ? std::string_view() : exe->second},
-      scheduler_.options().default_slice);
+std::string Manager::slice_of(const Session& session, const std::string& exe) const {
+  const sched::SliceTree& tree = scheduler_.tree();
+  const std::string cgroup = sched::join_by_cgroup(tree.slices()) ? cgroup_of(session.peer().pid) : "";
+  return sched::slice_to_join(tree, {.caller = caller(session), .cgroup = cgroup, .exe = exe},
+                              scheduler_.options().default_slice);
 }
 
 Answer Manager::make_page(Session& session, ipc::Fields& fields) {
@@ -247,6 +232,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
   const std::vector<std::int64_t> mps_sms = fields.maybe_integers("mps_sms", 1, kMostSmsSaid);
   const auto queues = fields.maybe_integer("queues", 1, kMostQueues);
   const auto said = fields.maybe_text("command");
+  const std::string exe = fields.maybe_text("exe").value_or("");
   const bool isolated = fields.maybe_boolean("isolated").value_or(false);
   const auto pipe_directory = fields.maybe_text("pipe_directory");
   fields.refuse_unknown();
@@ -259,10 +245,10 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
       resumed ? kept_.moved({session.peer().pid, session.peer().start, session.peer().uid}) : nullptr;
   const bool goes_on = moved != nullptr && scheduler_.tree().find(moved->slice) != nullptr;
   // Who moved it had the right to.
-  auto found = goes_on ? moved->slice : slice_for(session, asked);
+  auto found = goes_on ? moved->slice : slice_for(session, asked, exe);
   // Refused it would go on without limits.
   if (!found && resumed && found.error().code == sched::SliceError::Code::permission_denied) {
-    const std::string instead = slice_of(session);
+    const std::string instead = slice_of(session, exe);
     found = instead.empty() ? "/" : instead;
   }
   if (!found) return refuse(found.error());

@@ -56,29 +56,23 @@ TEST_F(JoinTest, AProgramIsMovedIntoTheSliceThatTakesItsUserIn) {
   EXPECT_EQ(moved(""), "io.gpuctl.NoSuchSlice");
 }
 
-/// What this test runs itself: of each connection the kernel says that it is this process's.
-TEST_F(JoinTest, ASliceTakesInWhatRunsTheFileThatItNames) {
-  const std::string own = std::filesystem::read_symlink("/proc/self/exe");
-  create("other", {{"join", "exe:/usr/bin/no-such-program,user:4000001"}});
-  auto before = connect_as(kGuest);
-  EXPECT_EQ(text(attach(before, "")), "other");
-  create("this", {{"owner_uid", kHost}, {"join", "exe:" + own}});
-  auto first = connect_as(kGuest), second = connect_as(kGuest), third = connect_as(kGuest);
-  EXPECT_EQ(call(first, "GetMpsPercentage", {{"slice", ""}}).error, "");
-  EXPECT_EQ(text(attach(first, "")), "this") << "it may not join it by its owner, and comes before its user";
-  EXPECT_EQ(text(attach(second, "this")), "this") << "as one that comes back";
-  EXPECT_EQ(text(attach(third, "other")), "io.gpuctl.PermissionDenied");
-}
-
-TEST_F(JoinTest, WhereNobodySeesWhatProgramsRunTheNextRuleHoldsAndTheStatusSaysSo) {
-  stop();
-  start({.exe_socket = directory_ + "/no-such-socket"});
-  create("this", {{"join", "exe:" + std::string(std::filesystem::read_symlink("/proc/self/exe"))}});
-  create("mine", {{"join", "user:4000001"}});
-  auto program = connect_as(kGuest);
-  EXPECT_EQ(text(attach(program, "")), "mine");
-  const auto notes = json::serialize(call("GetStatus").parameters.at("notes"));
-  EXPECT_NE(notes.find("a slice is joined by exe, but nobody sees what programs run"), notes.npos) << notes;
+TEST_F(JoinTest, ASliceTakesInWhatSaysThatItRunsTheFileThatItNamesIfItMayBeThere) {
+  create("mine", {{"owner_uid", kGuest}, {"join", "exe:/usr/bin/train"}});
+  create("theirs", {{"owner_uid", kHost}, {"join", "exe:/usr/bin/serve"}});
+  create("all", {{"join", "user:4000001"}});
+  const auto slice = [&](const char* asked, const char* exe, bool resumed = false) {
+    auto program = connect_as(kGuest);
+    EXPECT_EQ(call(program, "GetMpsPercentage", {{"slice", ""}, {"exe", exe}}).error, "");
+    return text(
+        call(program, "Attach", {{"slice", asked}, {"device_uuids", {kUuid}}, {"resumed", resumed}, {"exe", exe}}));
+  };
+  EXPECT_EQ(slice("", "/usr/bin/train"), "mine");
+  EXPECT_EQ(slice("", "/usr/bin/serve"), "all") << "it may not be in that slice";
+  EXPECT_EQ(slice("theirs", "/usr/bin/serve"), "io.gpuctl.PermissionDenied");
+  EXPECT_EQ(slice("mine", "/usr/bin/train", true), "mine") << "as one that comes back";
+  EXPECT_EQ(slice("mine", "", true), "mine") << "whatever it says then";
+  auto silent = connect_as(kGuest);
+  EXPECT_EQ(text(attach(silent, "")), "all") << "an older library says nothing";
 }
 
 TEST_F(JoinTest, WhatNoSliceTakesInIsRefusedWhereThereIsNoDefault) {

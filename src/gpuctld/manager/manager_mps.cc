@@ -19,10 +19,11 @@ namespace gpuctl::daemon {
 Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   const std::string asked = fields.text("slice");
   const auto own_queues = fields.maybe_integer("queues", 0, kMostQueues);
+  const std::string exe = fields.maybe_text("exe").value_or("");
   fields.refuse_unknown();
   if (!fields.ok()) return invalid(fields);
   // Who asks has an MPS started, and kept for a while.
-  const auto found = slice_for(session, asked);
+  const auto found = slice_for(session, asked, exe);
   if (!found) return refuse(found.error());
   const std::string& slice = *found;
   scheduler_.choose_isolation(now_ns());

@@ -14,7 +14,6 @@
 #include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "ipc/interface.h"
-#include "sched/joins.h"
 
 namespace gpuctl::daemon {
 
@@ -125,11 +124,6 @@ Answer Manager::call(Session& session, const ipc::Call& call) {
   const auto method = methods().find(call.member());
   if (method == methods().end()) return refuse(ipc::kMethodNotFound, {{"method", call.method}});
   if (call.oneway && only_answers(method->first)) return success();
-  if (waits_for_exe(session, method->first)) {
-    Answer later;
-    later.later = true;
-    return later;
-  }
   ipc::Fields fields(call.parameters);
   Answer answer = (this->*method->second)(session, fields);
   answer.cost = cost_of(method->first);
@@ -302,9 +296,6 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
       status.notes.push_back("slice " + path + ": isolation is auto, now " + *line);
   for (std::string& line : about_unmanaged()) status.notes.push_back(std::move(line));
   if (auto line = driver_limits_.problem()) status.notes.push_back(std::move(*line));
-  if (sched::join_by_exe(scheduler_.tree().slices()) && !exe_search_.sees())
-    status.notes.emplace_back(
-        "a slice is joined by exe, but nobody sees what programs run: gpuctld-exe.socket does not answer");
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));
   status.mps = describe_mps();

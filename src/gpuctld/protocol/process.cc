@@ -4,10 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 #include <sstream>
-#include <string_view>
 
 namespace gpuctl::daemon {
 
@@ -23,19 +21,6 @@ std::uint64_t start_of(std::int32_t pid, const std::string& proc) {
   std::uint64_t start = 0;
   fields >> start;
   return start;
-}
-
-std::string link_text(const std::string& path) {
-  std::array<char, 4096> text{};
-  const ssize_t size = ::readlink(path.c_str(), text.data(), text.size());
-  return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
-}
-
-std::string exe_of(std::int32_t pid, const std::string& proc) {
-  constexpr std::string_view kReplaced = " (deleted)";  // its file has another one of that name now
-  std::string exe = link_text(proc + "/" + std::to_string(pid) + "/exe");
-  if (exe.ends_with(kReplaced)) exe.resize(exe.size() - kReplaced.size());
-  return exe;
 }
 
 std::optional<UserIds> users_of(std::int32_t pid, const std::string& proc) {

@@ -24,14 +24,6 @@ struct ProcessIdentity {
 /// process.
 std::uint64_t start_of(std::int32_t pid, const std::string& proc = kProc);
 
-/// The text of a link of /proc. Nothing is followed: what a link of another process leads to may answer as late as that
-/// process likes. "": there is none, or it may not be seen.
-std::string link_text(const std::string& path);
-
-/// The file that the process runs, "/usr/bin/python3.11"; "": not known. Where it was replaced since, as by an upgrade,
-/// it keeps its name. That of a process of another user only root sees, or who has CAP_SYS_PTRACE.
-std::string exe_of(std::int32_t pid, const std::string& proc = kProc);
-
 struct UserIds {
   std::uint32_t real = 0, effective = 0, saved = 0;
 };

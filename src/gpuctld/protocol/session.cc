@@ -193,14 +193,6 @@ void Session::finish(Answer late) {
   go_on();
 }
 
-void Session::serve_waiting() {
-  if (state_.closed || !unanswered_) return;
-  const Timed timed(server_.budgets_, peer_.uid);
-  const auto self = shared_from_this();
-  serve(*std::exchange(unanswered_, std::nullopt));
-  go_on();
-}
-
 void Session::answer(const ipc::Call& call, Answer answer) {
   if (call.oneway) return;
   if (call.more && answer.again && answer.reply.error.empty()) {

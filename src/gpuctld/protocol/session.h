@@ -90,9 +90,6 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Gives the answer to the call that was answered with `later`. Not to be called from within that call.
   void finish(Answer answer);
 
-  /// That call is served from the start, which may answer it with `later` again.
-  void serve_waiting();
-
   /// The call that streams is served again before its time. Nothing if none does.
   void wake();
 

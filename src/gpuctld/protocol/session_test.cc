@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "gpuctld/clock.h"
@@ -36,7 +35,7 @@ constexpr std::size_t kConnections = 40;  // that a user may have
 constexpr char kOnewayText[] = R"({"method":"a.b","oneway":true})";
 constexpr std::string_view kOneway(kOnewayText, sizeof kOnewayText);  // with the NUL that ends a message
 
-/// Answers each call with a long text; "Attach" makes the caller a client, "Stream" never ends, "Late" waits once.
+/// Answers each call with a long text; "Attach" makes the caller a client, "Stream" never ends.
 class SessionTest : public testing::Test {
  protected:
   SessionTest() {
@@ -49,11 +48,6 @@ class SessionTest : public testing::Test {
         VarlinkServer::Handler{[this](Session& session, const ipc::Call& call) {
                                  served_.push_back(session.peer().uid);
                                  if (call.member() == "Attach") session.trust_as_client();
-                                 if (call.member() == "Late" && std::exchange(late_, &session) == nullptr) {
-                                   Answer later;
-                                   later.later = true;
-                                   return later;
-                                 }
                                  Answer answer = success({{"text", std::string(1 << 20, 'x')}});
                                  if (call.member() == "Stream") answer.again = std::chrono::hours(1);
                                  return answer;
@@ -118,22 +112,8 @@ class SessionTest : public testing::Test {
   std::string directory_, socket_;
   std::unique_ptr<VarlinkServer> server_;
   int closed_ = 0;
-  Session* late_ = nullptr;            ///< who waits, or waited
   std::vector<std::uint32_t> served_;  ///< whose calls, in this order
 };
-
-TEST_F(SessionTest, ACallThatWaitedIsServedFromTheStart) {
-  auto peer = connect();
-  ASSERT_TRUE(peer.send({.method = "a.Late", .parameters = {}}));
-  ASSERT_TRUE(peer.send({.method = "a.b", .parameters = {}}));
-  settle();
-  EXPECT_EQ(served_.size(), 1u) << "what comes behind it waits too";
-  late_->serve_waiting();
-  late_->serve_waiting();  // nothing waits any more
-  for (int replies = 0; replies < 2; settle())
-    if (peer.receive(0ms)) ++replies;
-  EXPECT_EQ(served_.size(), 3u);
-}
 
 TEST_F(SessionTest, AnotherServerGoesOnWithTheConnections) {
   constexpr std::string_view kCall("{\"method\":\"a.b\"}", 17);  // with its NUL

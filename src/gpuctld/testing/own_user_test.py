@@ -27,7 +27,7 @@ START = (
 )
 ATTACHED = (
     "import sys, time; sys.path.insert(0, sys.argv[1]); import daemon_instance as t\n"
-    'p = t.Program(sys.argv[2], sys.argv[3]); print("ready", flush=True); time.sleep(600)'
+    'p = t.Program(sys.argv[2], "/"); print("ready", flush=True); time.sleep(600)'
 )
 
 # MPS's control program, which terminates clients for root alone.
@@ -61,8 +61,6 @@ class OwnUserTestCase(DaemonTestCase):
         self.asked = 0
         self.serve("probe", "--probe")
         self.serve("mps", "--mps-control")
-        few = "-all,+sys_ptrace"
-        self.serve("exe", "--exe", before=("setpriv", "--no-new-privs", f"--bounding-set={few}", f"--inh-caps={few}"))
         if self.LOOKS:
             self.begin_to_look()
         self.start_as_service()
@@ -106,7 +104,6 @@ class OwnUserTestCase(DaemonTestCase):
                 *(*drop, sys.executable, "-c", START, str(listener.fileno()), self.GPUCTLD, "--config", config),
                 *("--state", state, "--probe-socket", os.path.join(self.directory, "probe")),
                 *(("--look-socket", os.path.join(self.directory, "look")) if self.LOOKS else ()),
-                *("--exe-socket", os.path.join(self.directory, "exe")),
                 *(("--mps-control-socket", os.path.join(self.directory, "mps")) if self.MPS_SOCKET else ()),
             ],
             env=dict(self.environment, LD_LIBRARY_PATH=""),
@@ -120,10 +117,10 @@ class OwnUserTestCase(DaemonTestCase):
     def devices(self):
         return [device["sms"] for device in self.call("GetStatus")["parameters"]["devices"]]
 
-    def attached(self, slice_path="/"):
+    def attached(self):
         """A program of root's that has attached."""
         client = subprocess.Popen(
-            [sys.executable, "-c", ATTACHED, os.path.dirname(os.path.abspath(__file__)), self.path, slice_path],
+            [sys.executable, "-c", ATTACHED, os.path.dirname(os.path.abspath(__file__)), self.path],
             stdout=subprocess.PIPE,
         )
         self.addCleanup(client.communicate)
@@ -160,18 +157,6 @@ class OwnUserTest(OwnUserTestCase):
 
     def test_it_ends_the_work_of_a_client_of_root_s_mps(self):
         self.assertEqual(self.ended_under_mps(), "terminated")
-
-    def test_it_is_told_what_a_program_of_another_user_runs(self):
-        python = os.path.realpath(sys.executable)
-        settings = {"join": f"exe:{python}"}
-        self.assertIsNone(self.call("CreateSlice", path="python", settings=settings).get("error"))
-        client = self.attached("")
-        (seen,) = self.call("ListClients")["parameters"]["clients"]
-        self.assertEqual((seen["pid"], seen["slice"]), (client.pid, "python"))
-
-    def test_of_processes_only_numbers_are_taken(self):
-        done = subprocess.run([self.GPUCTLD, "--exe"], input="self\n", capture_output=True, text=True, check=False)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", ""))
 
     def test_mps_is_given_no_other_command(self):
         done = subprocess.run(

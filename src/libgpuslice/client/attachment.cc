@@ -1,11 +1,13 @@
 #include "libgpuslice/client/attachment.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/join_text.h"
 #include "base/one_line.h"
 #include "base/read_write.h"
 #include "ipc/fields.h"
@@ -52,6 +54,15 @@ std::string own_command_line() {
   return ipc::to_utf8(gpuctl::one_line(command));
 }
 
+std::string own_exe() {
+  constexpr std::string_view kReplaced = " (deleted)";
+  std::array<char, gpuctl::kMostJoinText + kReplaced.size() + 1> text;
+  const ssize_t size = readlink("/proc/self/exe", text.data(), text.size());
+  std::string_view exe(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  if (exe.ends_with(kReplaced)) exe.remove_suffix(kReplaced.size());
+  return gpuctl::is_full_path(exe) ? std::string(exe) : std::string();
+}
+
 ipc::Call attach_call(const Introduction& of, bool resumed) {
   ipc::Call call{.method = "io.gpuctl.Attach",
                  .parameters = {{"slice", of.slice},
@@ -63,6 +74,7 @@ ipc::Call attach_call(const Introduction& of, bool resumed) {
   if (!of.pipe_directory.empty()) call.parameters["pipe_directory"] = ipc::to_utf8(of.pipe_directory);
   if (of.queues != 0) call.parameters["queues"] = of.queues;
   if (!of.command.empty()) call.parameters["command"] = of.command;
+  if (!of.exe.empty()) call.parameters["exe"] = of.exe;
   return call;
 }
 

@@ -25,6 +25,7 @@ struct Targets {
 struct Introduction {
   std::string slice;    ///< empty: the one that the daemon chooses
   std::string command;  ///< its command line, to be shown; empty: the daemon shows its name
+  std::string exe;      ///< the file that it runs, by which a slice may take it in; empty: not known
   std::vector<std::string> device_uuids;
   std::vector<int> mps_sms;    ///< on how many SMs of each device MPS keeps it; empty: MPS was not asked to
   bool isolated = false;       ///< it shares no context with programs of other slices, as gpuctld said
@@ -34,6 +35,10 @@ struct Introduction {
 
 /// The command line of this process, arguments separated by spaces, as much of it as the daemon shows.
 std::string own_command_line();
+
+/// The file that this process runs, "/usr/bin/python3.11"; empty if no slice could name it. Where it was replaced
+/// since, as by an upgrade, it keeps its name.
+std::string own_exe();
 
 /// `resumed`: the program was a client before.
 gpuctl::ipc::Call attach_call(const Introduction& of, bool resumed);

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "ipc/testing/pass_along.h"
@@ -48,8 +49,14 @@ TEST(Attachment, IsAskedForWithWhatTheProgramKnows) {
   EXPECT_EQ(kept.parameters.at("mps_sms"), boost::json::array{98});
   EXPECT_FALSE(kept.parameters.contains("isolated"));
   EXPECT_EQ(attach_call({.slice = "ls", .device_uuids = {}, .isolated = true}, true).parameters.at("isolated"), true);
+  EXPECT_FALSE(kept.parameters.contains("exe"));
+  EXPECT_EQ(attach_call({.exe = "/usr/bin/a"}, false).parameters.at("exe"), "/usr/bin/a");
   EXPECT_EQ(kept.parameters.at("queues"), 4);
   EXPECT_EQ(kept.parameters.at("resumed"), true);
+}
+
+TEST(Attachment, SaysWhichFileTheProgramRuns) {
+  EXPECT_EQ(own_exe(), std::filesystem::read_symlink("/proc/self/exe"));
 }
 
 TEST(Attachment, HasThePageAndTheDurations) {

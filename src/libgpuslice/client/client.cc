@@ -56,7 +56,12 @@ Client::Client() {
   introduction_.slice = slice != nullptr ? slice : gpuctl::container_slice();
   wanted_ = !socket_.empty() || !introduction_.slice.empty();
   if (socket_.empty()) socket_ = kDefaultSocket;
-  if (wanted_) introduction_.command = own_command_line();
+  if (wanted_) introduce();
+}
+
+void Client::introduce() {
+  introduction_.command = own_command_line();
+  introduction_.exe = own_exe();
 }
 
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
@@ -84,6 +89,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   if (refuses(*reply, "isolated")) introduction_.isolated = false;
   if (refuses(*reply, "pipe_directory")) introduction_.pipe_directory.clear();
   if (refuses(*reply, "command")) introduction_.command.clear();
+  if (refuses(*reply, "exe")) introduction_.exe.clear();
   Result<Attachment> attachment =
       read_attachment(*reply, std::move(answered->page), opened->take_fds(), introduction_.slice);
   if (!attachment) return attachment.error();
@@ -120,11 +126,13 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
   if (!opened) return {};
   ipc::Call call{.method = "io.gpuctl.GetMpsPercentage",
                  .parameters = {{"slice", introduction_.slice}, {"queues", own_queues}}};
+  if (!introduction_.exe.empty()) call.parameters["exe"] = introduction_.exe;
   Result<ipc::Reply> reply = opened->call(call, left());
-  if (reply && refuses(*reply, "queues")) {  // an older daemon
-    call.parameters.erase("queues");
-    reply = opened->call(call, left());
-  }
+  for (const char* const field : {"queues", "exe"})
+    if (reply && refuses(*reply, field)) {  // an older daemon
+      call.parameters.erase(field);
+      reply = opened->call(call, left());
+    }
   if (!reply || !reply->error.empty()) return {};
   ipc::Fields fields(reply->parameters);
   const auto hundredths = fields.maybe_integer("hundredths", 1, 10000), queues = fields.maybe_integer("queues", 1, 32);
@@ -198,7 +206,7 @@ Result<void> Client::attach(const std::string& slice) {
   std::unique_lock lock(mutex_);
   std::string previous = std::exchange(introduction_.slice, slice);
   wanted_ = true;
-  if (introduction_.command.empty()) introduction_.command = own_command_line();
+  if (introduction_.command.empty()) introduce();
   if (!started_) return {};
   connection_.reset();
   Result<void> attached = connect_locked(stub() != nullptr);

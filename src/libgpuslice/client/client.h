@@ -150,6 +150,7 @@ class Client {
   std::optional<gpuctl::ipc::Connection> take_asked_locked();
   /// `refused`: set to whether a daemon answered, one that has GPUs. Without a connection the answer was no.
   gpuctl::Result<void> connect_locked(bool resumed, bool* refused = nullptr);
+  void introduce();
   void take_locked(Attachment attachment, gpuctl::ipc::Connection connection);
   void run();
   void look(Watch& watch);

@@ -35,6 +35,7 @@ class Join(instance.SystemTest):
         env = {
             **self.env,
             "GPUCTL_SOCKET": str(self.socket),
+            "LD_LIBRARY_PATH": str(instance.SOFTGPU),
             "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so.0"),
         }
         env.pop("GPUCTL_SLICE", None)
@@ -89,6 +90,19 @@ class Join(instance.SystemTest):
         self.gpuctl("create-slice", "shell", "--join", f"exe:{os.path.realpath('/bin/sh')}")
         program = self.start_nowhere("sh", "-c", 'exec "$@"', "sh")
         self.assertEqual(self.slices_with_programs(), {"mine": 1})
+        program.stop()
+
+    def test_gpuctl_run_says_what_it_will_run(self):
+        self.gpuctl("create-slice", "shell", "--join", f"exe:{os.path.realpath('/bin/sh')}")
+        self.assertEqual(self.gpuctl("run", "--", "sh", "-c", "echo $GPUCTL_SLICE").stdout, "shell\n")
+
+    def test_a_program_comes_back_to_the_slice_that_took_it_in(self):
+        self.gpuctl("create-slice", "bench", "--join", f"exe:{instance.BENCH.resolve()}")
+        program = self.start_nowhere()
+        self.daemon.process.terminate()
+        self.daemon.wait()
+        self.start_daemon()
+        instance.wait_until(lambda: self.slices_with_programs() == {"bench": 1}, "the program's return")
         program.stop()
 
     def test_a_program_is_named_by_its_full_path(self):
