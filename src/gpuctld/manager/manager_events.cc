@@ -116,8 +116,10 @@ void Manager::tell_refused(Session& session, const ipc::Call& call, const ipc::R
     const auto* value = call.parameters.if_contains(name);
     return value != nullptr && value->is_bool() && value->get_bool();
   };
-  if (!is_told(call.member()) || is_true("check") || is_true("dry_run")) return;
-  if (reply.error == "io.gpuctl.NoPage") return;  // it tries again
+  const bool no_slice = reply.error == "io.gpuctl.NoSlice";  // told at the program's first question
+  if ((!is_told(call.member()) && !no_slice) || is_true("check") || is_true("dry_run")) return;
+  if (reply.error == "io.gpuctl.NoPage") return;                                // it tries again
+  if (no_slice && !attached_.is_news(session.peer().pid, reply.error)) return;  // and again
   ipc::Event event{.kind = "refused",
                    .slice = {},
                    .uid = session.peer().uid,

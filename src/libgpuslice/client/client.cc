@@ -36,6 +36,7 @@ namespace {
 constexpr std::chrono::milliseconds kAttachTimeout{2000};
 constexpr std::chrono::microseconds kShortPause{100};
 constexpr char kDefaultSocket[] = "/run/gpuctld/io.gpuctl";
+constexpr char kNoSlice[] = "io.gpuctl.NoSlice";
 
 ipc::Call hold_memory(int device, std::uint64_t bytes) {
   const auto amount =
@@ -65,6 +66,7 @@ void Client::introduce() {
 }
 
 Result<void> Client::connect_locked(bool resumed, bool* refused) {
+  const bool first = !std::exchange(tried_, true);
   if (stay_ != Stay::kHere) return fail("the program ends");
   if (!descriptors_are_left()) return fail("too few file descriptors are left for a connection to gpuctld");
   const auto began = std::chrono::steady_clock::now();
@@ -80,7 +82,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
   }
   if (!answered) return answered.error();
   const ipc::Reply* const reply = &answered->reply;
-  turned_away_ = reply->error == "io.gpuctl.NoSlice";
+  if (first) turned_away_ = reply->error == kNoSlice;
   // A daemon that looks for its GPUs will answer otherwise.
   if (refused) *refused = reply->error != "io.gpuctl.NoGpu";
   // An older daemon than at the start; the next try goes without.
@@ -99,6 +101,7 @@ Result<void> Client::connect_locked(bool resumed, bool* refused) {
 
 void Client::take_locked(Attachment attachment, ipc::Connection connection) {
   targets_ = attachment.targets;
+  turned_away_ = false;
   introduction_.slice = std::move(attachment.slice);
   connection_ = std::make_unique<ipc::Connection>(std::move(connection));
   stubs_.push_back(std::move(attachment.page));
@@ -133,6 +136,7 @@ Client::MpsStart Client::ask_for_mps(unsigned own_queues) {
       call.parameters.erase(field);
       reply = opened->call(call, left());
     }
+  if (reply && reply->error == kNoSlice) return {.refused = true};
   if (!reply || !reply->error.empty()) return {};
   ipc::Fields fields(reply->parameters);
   const auto hundredths = fields.maybe_integer("hundredths", 1, 10000), queues = fields.maybe_integer("queues", 1, 32);

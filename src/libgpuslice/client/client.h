@@ -43,6 +43,7 @@ class Client {
     bool isolated = false;                      ///< it is to share no context with programs of other slices
     std::optional<std::string> pipe_directory;  ///< of the MPS that it is to join; none: where it would by itself look
     std::optional<std::vector<gpuctl::SliceGpu>> gpus;  ///< that it is to see; none: all
+    bool refused = false;                               ///< it is in no slice and is to be in one
   };
   /// Asks the daemon; without an answer all is none. Before start(). Waits for kLongestAnswer at most. `own_queues`:
   /// for how many the program asks by itself; 0: for none. The queues are the program's until it is no client any more,
@@ -70,7 +71,8 @@ class Client {
   /// which start() then attaches.
   gpuctl::Result<void> attach(const std::string& slice);
 
-  /// Whether the daemon refused the program at the latest try, as it is in no slice and is to be in one.
+  /// Whether the daemon refused the program when it started, as it is in no slice and is to be in one. Who runs already
+  /// when a daemon comes is not refused: it goes on as without one.
   bool turned_away() const { return turned_away_; }
 
   std::string slice() const;
@@ -180,7 +182,8 @@ class Client {
   std::unique_ptr<gpuctl::ipc::Connection> connection_;
   Targets targets_;
   bool started_ = false;
-  std::string said_;  ///< why the latest try to attach failed
+  bool tried_ = false;  ///< to attach
+  std::string said_;    ///< why the latest try to attach failed
 };
 
 }  // namespace gpuslice

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "libgpuslice/base/debug.h"
 #include "libgpuslice/base/driver.h"
@@ -18,7 +19,10 @@ namespace gpuslice {
 
 namespace {
 
-std::atomic<bool> g_asked{false}, g_keeps{false}, g_isolated{false}, g_led{false};
+/// Held while gpuctld is asked: no other thread initialises the driver before the answer is there.
+std::mutex g_asking;
+bool g_asked = false;
+std::atomic<bool> g_keeps{false}, g_isolated{false}, g_led{false};
 
 /// Nobody can make anything there. "If the connection attempt fails, the program continues to run as it
 /// normally would without MPS", NVIDIA's MPS manual says.
@@ -47,9 +51,17 @@ MpsVariables::~MpsVariables() {
 }
 
 void MpsVariables::begin() {
-  if (!Client::get().wanted() || g_asked.exchange(true)) return;
-  asked_ = true;
+  if (!Client::get().wanted()) return;
+  const std::lock_guard lock(g_asking);
+  if (g_asked) return;
+  g_asked = asked_ = true;
   const Client::MpsStart start = Client::get().ask_for_mps(own_hardware_queues());
+  refused_ = start.refused;
+  if (refused_) {
+    debug("this program is in no slice, and gpuctld refuses such programs");
+    g_asked = false;  // the next one asks anew, as a slice may take it in by then
+    return;
+  }
   find_mps(start);
   if (start.hundredths) keep_to(*start.hundredths);
   if (start.queues) take_queues(*start.queues);

@@ -33,7 +33,8 @@ inline std::optional<std::string> percentage_to_set(const char* own, unsigned wa
 }
 
 /// While it lives the variables are set. Then they are as they were before, so that a child of the program asks anew,
-/// for its own slice. Made around the driver's cuInit, once in a process: later ones do nothing.
+/// for its own slice. Made around the driver's cuInit, once in a process: later ones do nothing, unless gpuctld refused
+/// the program.
 ///
 /// It waits for gpuctld for Client::kLongestAnswer at most; without an answer nothing is set. A thread that reads the
 /// environment meanwhile may see either value, as with any setenv.
@@ -46,6 +47,8 @@ class MpsVariables {
 
   /// Whether it has asked gpuctld: Client::keep_no_promise() is to follow.
   bool asked() const { return asked_; }
+  /// Whether gpuctld said that the program is not to start, being in no slice. The driver stays as it is then.
+  bool refused() const { return refused_; }
 
  private:
   struct Variable {
@@ -63,7 +66,7 @@ class MpsVariables {
   void see_only(const std::vector<gpuctl::SliceGpu>& gpus);
 
   Variable percentage_, queues_, pipe_directory_, devices_;
-  bool asked_ = false;
+  bool asked_ = false, refused_ = false;
 };
 
 /// Once the driver is initialised: tells the client whether the program is where gpuctld wanted it: in no MPS, or in

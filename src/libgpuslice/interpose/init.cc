@@ -131,6 +131,8 @@ GPUSLICE_HOOK cuInit(unsigned flags) {
   const CUresult result = [flags, &asked] {
     const MpsVariables variables;
     asked = variables.asked();
+    // The program cannot go on: all else in the driver wants it to be initialised.
+    if (variables.refused()) return CUDA_ERROR_NOT_PERMITTED;
     const Stage stage("the driver's cuInit");
     return driver().cuInit(flags);
   }();

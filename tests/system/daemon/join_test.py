@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 import unittest
 
 from tests.system.harness import instance
@@ -11,6 +12,16 @@ from tests.system.harness import instance
 TREES = [pathlib.Path("/sys/fs/cgroup/systemd"), pathlib.Path("/sys/fs/cgroup")]
 TREE = next((tree for tree in TREES if (tree / "cgroup.procs").exists() and os.access(tree, os.W_OK)), None)
 ALICE, ML = 64001, 64002  # nobody else's
+# Of CUDA.
+NOT_INITIALIZED, NOT_PERMITTED = 3, 800
+STARTS_ALONE = (
+    "import ctypes; driver = ctypes.CDLL('libcuda.so.1')\n"
+    "print(driver.cuInit(0), flush=True); input(); print(driver.cuInit(0))"
+)
+GOES_ON = (
+    "import ctypes; driver = ctypes.CDLL('libcuda.so.1'); count = ctypes.c_int()\n"
+    "print(driver.cuInit(0), driver.cuInit(0), driver.cuDeviceGetCount(ctypes.byref(count)))"
+)
 PROGRAM = ("work", "--iterations", 30, "--blocks", 64, "--count", 1_000_000, "--announce")
 
 
@@ -163,7 +174,10 @@ class Join(instance.SystemTest):
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("CUDA_ERROR_NOT_PERMITTED", refused.stderr)
         events = [one for one in self.call("Events")["events"] if one["kind"] == "refused"]
-        self.assertEqual([one["text"] for one in events], ["Attach: NoSlice"])
+        self.assertEqual([one["text"] for one in events], ["GetMpsPercentage: NoSlice"])
+        goes_on = [sys.executable, "-c", GOES_ON]
+        said = subprocess.run(goes_on, env=self.nowhere(), capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(said.stdout, f"{NOT_PERMITTED} {NOT_PERMITTED} {NOT_INITIALIZED}\n", said.stderr)
         said = self.gpuctl("run", "--", "true", check=False)
         self.assertEqual(
             (said.returncode, said.stderr),
@@ -173,6 +187,26 @@ class Join(instance.SystemTest):
         program = self.start_nowhere()
         self.assertEqual(self.slices_with_programs(), {"mine": 1})
         program.stop()
+
+    def test_what_runs_already_is_not_refused_when_a_daemon_comes(self):
+        self.daemon.process.terminate()
+        self.daemon.wait()
+        program = subprocess.Popen(
+            [sys.executable, "-c", STARTS_ALONE],
+            env=self.nowhere(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(program.communicate)
+        self.assertEqual(program.stdout.readline(), "0\n")
+        self.start_daemon(config='[daemon]\ndefault_slice = "none"\n')
+
+        def refused():
+            return any(one["kind"] == "refused" for one in self.call("Events")["events"])
+
+        instance.wait_until(refused, "its try to attach")
+        self.assertEqual(program.communicate("\n")[0], "0\n")
 
     @unittest.skipIf(TREE is None, "no tree of cgroups can be written here")
     def test_doctor_says_whether_the_driver_limits_the_unit_too(self):
