@@ -33,11 +33,6 @@ class NvmlLibrary {
   Function* function() const {
     return reinterpret_cast<Function*>(function_);
   }
-  /// Another one, which need not be there; null: it is not, or the library is not started.
-  template <class Function>
-  Function* other(const char* name) const {
-    return reinterpret_cast<Function*>(function_ == nullptr ? nullptr : find(name));
-  }
   /// The GPU with this UUID; null: it is not NVML's, or the function cannot be called.
   Device device(const std::string& uuid) const {
     auto* const by_uuid = reinterpret_cast<int (*)(const char*, Device*)>(

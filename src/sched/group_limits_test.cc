@@ -22,7 +22,7 @@ std::vector<std::string> groups(const std::vector<std::pair<const char*, const c
   }
   std::vector<std::string> found;
   for (const auto& [group, of] : groups_of_slices(tree.slices(), programs))
-    found.push_back(group + " " + of.slice + " " + std::to_string(of.programs));
+    found.push_back(group + " " + (of.slice.empty() ? "-" : of.slice) + " " + std::to_string(of.programs));
   return found;
 }
 
@@ -34,52 +34,57 @@ TEST(GroupLimits, AUnitOrACgroupThatTheSliceNames) {
                                                                           {"/ml.slice/job.scope", "b"},
                                                                           {"/system.slice/y.service", "/"}}),
             (Groups{"/ml.slice b 1", "/system.slice/x.service a 2"}));
+  EXPECT_EQ(groups({{"a", "unit:x.service,cgroup:/x.service"}}, {{"/x.service", "a"}}), Groups{"/x.service a 1"});
 }
 
-TEST(GroupLimits, NotTheUnitOfAUserOrOfOneWhoNamesNone) {
+TEST(GroupLimits, NotWhatHasTheNameOfTheUnitElsewhere) {
+  EXPECT_EQ(groups({{"a", "unit:x.service"}}, {{"/user.slice/user-7.slice/user@7.service/x.service", "a"},
+                                               {"/user.slice/user@7.service/app.slice/x.service", "a"},
+                                               {"/system.slice/y.service/x.service", "a"},
+                                               {"/machine.slice/m.scope/system.slice/x.service", "a"}}),
+            Groups());
+}
+
+TEST(GroupLimits, NotWhereNoneIsNamed) {
   EXPECT_EQ(groups({{"a", "user:1000"}}, {{"/user.slice/user-1000.slice/session-1.scope", "a"}}), Groups());
-  EXPECT_EQ(groups({{"a", "unit:x.service"}}, {{"/user.slice/user@7.service/x.service", "a"}}), Groups());
-  EXPECT_EQ(groups({{"a", "unit:x.service"}}, {{"", "a"}}), Groups());
+  EXPECT_EQ(groups({{"a", "unit:x.service"}}, {{"", "a"}, {"x.service", "a"}, {"/", "a"}}), Groups());
+  EXPECT_EQ(groups({{"a", ""}}, {{"/user.slice/user@7.service/app.slice/gpuctl-run-12-0a1b2c3d.scope", "a"}}),
+            Groups());
 }
 
-TEST(GroupLimits, TheScopeOfARun) {
-  const std::string scope = "/user.slice/user@7.service/app.slice/gpuctl-run-12-0a1b2c3d.scope";
-  EXPECT_EQ(groups({{"a", ""}}, {{scope, "a"}, {scope + "/sub", "a"}}), Groups{scope + " a 2"});
-  EXPECT_EQ(groups({{"a", ""}}, {{"/gpuctl-run-1-2.service", "a"}, {"/run-1-2.scope", "a"}}), Groups());
-}
-
-TEST(GroupLimits, NotWhereAProgramOfAnotherSliceIs) {
-  const std::string scope = "/gpuctl-run-12-0a1b2c3d.scope";
-  EXPECT_EQ(groups({{"a", ""}, {"b", ""}}, {{scope, "a"}, {scope, "b"}}), Groups());
-  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", ""}}, {{"/x.service", "a"}, {"/x.service/sub", "b"}}), Groups());
-  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", ""}}, {{"/x.service", "b"}}), Groups()) << "moved";
+TEST(GroupLimits, AreOfNoSliceWhereAProgramOfAnotherOneIs) {
+  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", ""}}, {{"/x.service", "a"}, {"/x.service/sub", "b"}}),
+            Groups{"/x.service - 2"});
+  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", ""}}, {{"/x.service", "b"}}), Groups{"/x.service - 1"}) << "moved";
   EXPECT_EQ(groups({{"a", "unit:x.service"}, {"b", ""}}, {{"/x.service", "a"}, {"/x.service.d", "b"}}),
             Groups{"/x.service a 1"});
 }
 
 TEST(GroupLimits, SlicesBelowItsOwnHaveItsLimitToo) {
-  const std::string scope = "/gpuctl-run-12-0a1b2c3d.scope";
-  EXPECT_EQ(groups({{"a", ""}, {"a/b", ""}}, {{scope, "a/b"}, {scope, "a"}}), Groups{scope + " a 2"});
-  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"a/b", ""}}, {{"/x.service", "a/b"}}), Groups{"/x.service a 1"});
+  EXPECT_EQ(groups({{"a", "unit:x.service"}, {"a/b", ""}}, {{"/x.service", "a/b"}, {"/x.service", "a"}}),
+            Groups{"/x.service a 2"});
   EXPECT_EQ(groups({{"a", "cgroup:/x.slice"}, {"a/b", "unit:y.service"}}, {{"/x.slice/y.service", "a/b"}}),
             (Groups{"/x.slice a 1", "/x.slice/y.service a/b 1"}));
+  EXPECT_EQ(groups({{"a", "cgroup:/x.service"}, {"a/b", "unit:x.service"}}, {{"/x.service", "a/b"}}),
+            Groups{"/x.service a/b 1"});
 }
 
 /// With 2 GiB for what a program takes uncounted.
 const GpuSize kLargeGpu{.sms = CapSM{128}, .memory = 140 * kGroupGiB};
 
 TEST(GroupLimits, LeaveRoomForWhatTheLibraryDoesNotCount) {
-  EXPECT_EQ(driver_limit(16 * kGroupGiB, 0, 1, kLargeGpu), (DriverLimit{0, 20 * kGroupGiB}));
-  EXPECT_EQ(driver_limit(16 * kGroupGiB, 4 * kGroupGiB, 3, kLargeGpu), (DriverLimit{4 * kGroupGiB, 24 * kGroupGiB}));
-  EXPECT_EQ(driver_limit(0, 30 * kGroupGiB, 1, kLargeGpu), (DriverLimit{0, 4 * kGroupGiB})) << "soft above hard";
+  for (const auto& [programs, gib] : {std::pair{0, 18}, {1, 20}, {2, 24}, {3, 24}, {4, 32}, {7, 32}})
+    EXPECT_EQ(driver_limit(16 * kGroupGiB, static_cast<std::size_t>(programs), kLargeGpu),
+              static_cast<std::uint64_t>(gib) * kGroupGiB)
+        << programs;
 }
 
 TEST(GroupLimits, AreNoneWhereTheGpuIsNoLarger) {
-  EXPECT_FALSE(driver_limit({}, kGroupGiB, 1, kLargeGpu).limits());
-  EXPECT_FALSE(driver_limit(140 * kGroupGiB, 0, 1, kLargeGpu).limits());
-  EXPECT_FALSE(driver_limit(136 * kGroupGiB, 0, 1, kLargeGpu).limits());
-  EXPECT_TRUE(driver_limit(136 * kGroupGiB - 1, 0, 1, kLargeGpu).limits());
-  EXPECT_FALSE(driver_limit(kNoDriverLimit, 0, 1, kLargeGpu).limits());
+  EXPECT_EQ(driver_limit({}, 1, kLargeGpu), kNoDriverLimit);
+  EXPECT_EQ(driver_limit(140 * kGroupGiB, 1, kLargeGpu), kNoDriverLimit);
+  EXPECT_EQ(driver_limit(136 * kGroupGiB, 1, kLargeGpu), kNoDriverLimit);
+  EXPECT_EQ(driver_limit(136 * kGroupGiB - 1, 1, kLargeGpu), 140 * kGroupGiB - 1);
+  EXPECT_EQ(driver_limit(kNoDriverLimit, 1, kLargeGpu), kNoDriverLimit);
 }
 
 }  // namespace

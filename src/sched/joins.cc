@@ -88,15 +88,6 @@ std::string mandatory_for(std::string_view list, const Joining& program) {
   return {};
 }
 
-std::string_view named_group(const Join& join, std::string_view cgroup) {
-  if (join.by == Join::By::cgroup) return below(join.text, cgroup) > 0 ? cgroup.substr(0, join.text.size()) : "";
-  const std::size_t place = join.by == Join::By::unit ? place_of(join.text, cgroup) : 0;
-  if (place <= 1) return {};  // what is before the first slash is no name
-  std::size_t end = 0;
-  for (std::size_t i = 1; i <= place; ++i) end = std::min(cgroup.find('/', i == 1 ? 0 : end + 1), cgroup.size());
-  return cgroup.substr(0, end);
-}
-
 bool join_by_cgroup(const Slices& slices) {
   return std::ranges::any_of(slices, [](const auto& entry) {
     return std::ranges::any_of(

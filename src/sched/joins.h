@@ -32,10 +32,6 @@ std::string slice_to_join(const SliceTree& tree, const Joining& program, std::st
 /// a unit or a group may have some that nobody thought of.
 std::string mandatory_for(std::string_view list, const Joining& program);
 
-/// The part of the path of a program's cgroup that is what `join` names as a unit or as a cgroup; "": it names none of
-/// it.
-std::string_view named_group(const Join& join, std::string_view cgroup);
-
 /// Whether any slice names a unit or a cgroup.
 bool join_by_cgroup(const Slices& slices);
 

@@ -56,19 +56,6 @@ TEST(Joins, ACgroupAndWhatIsBelowIt) {
             "alice");
 }
 
-TEST(Joins, WhatTheyNameOfAPath) {
-  const auto named = [](Join::By by, const char* text) {
-    return std::string(named_group({.by = by, .text = text}, "/a.slice/b.service/sub"));
-  };
-  EXPECT_EQ(named(Join::By::unit, "a.slice"), "/a.slice");
-  EXPECT_EQ(named(Join::By::unit, "b.service"), "/a.slice/b.service");
-  EXPECT_EQ(named(Join::By::unit, "sub"), "/a.slice/b.service/sub");
-  EXPECT_EQ(named(Join::By::unit, "c.service"), "");
-  EXPECT_EQ(named(Join::By::cgroup, "/a.slice/b.service"), "/a.slice/b.service");
-  EXPECT_EQ(named(Join::By::cgroup, "/a.slice/b"), "");
-  EXPECT_EQ(named(Join::By::user, "a.slice"), "");
-}
-
 TEST(Joins, OfAUnitAndItsPathThePathCounts) {
   const SliceTree tree = tree_with({{"a", "unit:x.service"}, {"b", "cgroup:/x.slice/x.service"}});
   EXPECT_EQ(joined_by(tree, 1000, {}, "/x.slice/x.service"), "b");

@@ -25,6 +25,9 @@ with socket.socket(socket.AF_UNIX) as asked:
     asked.shutdown(socket.SHUT_WR)
     print(asked.recv(4096).decode())
 """
+ASK_FOR_LIMITS = ASK_MPS.replace("/mps", "/limits").replace(
+    "get_server_list", '{"cgroup": "/system.slice", "gpus": [{"uuid": "GPU-0", "bytes": "1"}]}'
+)
 
 MPS = pathlib.Path("/usr/bin/nvidia-cuda-mps-control")
 PIPES = pathlib.Path("/run/gpuctl/mps/shared")
@@ -90,6 +93,10 @@ class Units(unittest.TestCase):
         allowed = run(*DAEMON, "/usr/bin/python3", "-c", ASK_MPS)
         self.assertEqual(allowed.returncode, 0, allowed.stderr)
         self.assertIn("no MPS serves there", allowed.stdout)
+        refused = run(*NOBODY, "/usr/bin/python3", "-c", ASK_FOR_LIMITS)
+        self.assertIn("PermissionError", refused.stderr)
+        allowed = run(*DAEMON, "/usr/bin/python3", "-c", ASK_FOR_LIMITS)  # where NVIDIA's library is not
+        self.assertEqual((allowed.stdout.strip(), allowed.stderr), ('{"outcomes":[]}', ""))
 
     def test_3_on_the_software_gpu_a_restart_keeps_the_slices(self):
         DROP_IN.parent.mkdir(parents=True)

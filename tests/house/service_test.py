@@ -13,12 +13,8 @@ import unittest
 UNITS, SYSUSERS, GPUCTLD, GPUCTL = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK, MOST_OF_LIMITS = (
-    10,
-    15,
-    20,
-    30,
-)  # tenths: the score of systemd-analyze security
+# In tenths, as systemd-analyze security says it.
+MOST_EXPOSED, MOST_OF_HELPER, MOST_OF_LOOK, MOST_OF_LIMITS = 10, 15, 20, 20
 NAMES = (
     *("gpuctld.service", "gpuctld.socket"),
     *("gpuctld-probe.socket", "gpuctld-probe@.service"),
@@ -133,8 +129,9 @@ class Service(unittest.TestCase):
 
     def test_control_groups_are_limited_elsewhere(self):
         few = "CAP_SYS_ADMIN CAP_DAC_OVERRIDE"
-        self.check_helper(self.units[13:15], "--limits-socket", "--limit-memory", few, orders=("Wants", "After"))
-        done = self.exposure(self.units[14], MOST_OF_LIMITS)
+        units = [self.units[NAMES.index(f"gpuctld-limits{kind}")] for kind in (".socket", "@.service")]
+        self.check_helper(units, "--limits-socket", "--limit-memory", few, orders=("Wants", "After"))
+        done = self.exposure(units[1], MOST_OF_LIMITS)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_mps_is_given_commands_elsewhere(self):

@@ -1,7 +1,7 @@
 /* NVML of a driver that can limit memory by cgroup, as NVIDIA describes it. FAKE_NVML_LIMITS="UUID DIRECTORY BYTES":
- * the only limit that somebody else has set. FAKE_NVML_SET=FILE: each limit that is set is a line of it, "UUID DIRECTORY
- * SOFT HARD". FILE.error, if it is there, has the error that is answered all the same.
- * "abort" in place of a file: this library crashes. */
+ * the only limit that somebody else has set. FAKE_NVML_SET=FILE: each limit that is set is a line of it, "UUID
+ * DIRECTORY SOFT HARD". FILE.error, if it is there, has the error that is answered all the same. "abort" in place of a
+ * file: this library crashes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,17 +26,12 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr char kCgroups[] = "/sys/fs/cgroup";
 constexpr std::size_t kMostLimitsAnswer = 16 << 10;
 
-/// nvmlSetMemoryLimits_v1_t and nvmlGetMemoryLimits_v1_t. nvml.h of the toolkit that this is built with may be older.
+/// nvmlSetMemoryLimits_v1_t. nvml.h of the toolkit that this is built with may be older.
 struct ToSet {
   const char* name_space;  // the directory of the cgroup
   unsigned long long soft, hard;
-};
-struct IsSet {
-  const char* name_space;
-  unsigned long long soft, hard, used;
 };
 
 /// Of nvmlReturn_t: what may be answered here.
@@ -68,9 +63,7 @@ Result<GroupLimits> read_question(std::string_view question) {
   GroupLimits wanted{.cgroup = fields.text("cgroup"), .gpus = {}};
   if (fields.ok() && !is_cgroup_path(wanted.cgroup)) fields.complain("cgroup", "must be the path of a control group");
   for (ipc::Fields& gpu : fields.objects("gpus"))
-    wanted.gpus.push_back({.uuid = gpu.text("uuid"),
-                           .limit = {.soft = read_bytes(gpu, "soft"), .hard = read_bytes(gpu, "hard")},
-                           .first = gpu.boolean("first")});
+    wanted.gpus.push_back({.uuid = gpu.text("uuid"), .bytes = read_bytes(gpu, "bytes")});
   if (wanted.gpus.size() > kMostGpusAtOnce) fields.complain("gpus", "are too many");
   fields.refuse_unknown();
   if (!fields.ok()) return fields.error();
@@ -89,20 +82,26 @@ bool is_cgroup_path(std::string_view path) {
   return one_line(path) == path;
 }
 
+bool has_unified_cgroups() {
+  struct stat found {};
+  return ::stat((std::string(kCgroups) + "/cgroup.controllers").c_str(), &found) == 0;
+}
+
+std::uint64_t id_of_cgroup(const std::string& path) {
+  struct stat found {};
+  return is_cgroup_path(path) && ::stat((kCgroups + path).c_str(), &found) == 0 ? found.st_ino : 0;
+}
+
 std::string NvmlLimits::set(const std::string& cgroup, const LimitOnGpu& wanted) const {
   auto* const set = library_.function<int(NvmlLibrary::Device, ToSet*)>();
-  auto* const get = library_.other<int(NvmlLibrary::Device, IsSet*)>("nvmlDeviceGetMemoryLimits_v1");
   const NvmlLibrary::Device device = library_.device(wanted.uuid);
-  if (device == nullptr) return "";
-  const std::string directory = kCgroups + cgroup;
-  if (IsSet is{.name_space = directory.c_str(), .soft = 0, .hard = sched::kNoDriverLimit, .used = 0};
-      wanted.first && get != nullptr && get(device, &is) == NvmlLibrary::kSuccess && is.hard != sched::kNoDriverLimit)
-    return "somebody else has set a limit";
-  ToSet limits{.name_space = directory.c_str(), .soft = wanted.limit.soft, .hard = wanted.limit.hard};
+  if (device == nullptr) return kNothingLimited;
+  const std::string directory = cgroups_ + cgroup;
+  ToSet limits{.name_space = directory.c_str(), .soft = 0, .hard = wanted.bytes};
   const int error = set(device, &limits);
+  if (error == NvmlLibrary::kSuccess) return kLimitSet;
   struct stat found {};
-  const bool is_gone = error != NvmlLibrary::kSuccess && ::stat(directory.c_str(), &found) != 0;
-  return error == NvmlLibrary::kSuccess || (is_gone && !wanted.limit.limits()) ? "" : nvml_words(error);
+  return ::stat(directory.c_str(), &found) != 0 ? kNothingLimited : nvml_words(error);
 }
 
 std::string read_limits_question(int in) {
@@ -117,18 +116,15 @@ std::string read_limits_question(int in) {
 std::string limits_question(const GroupLimits& wanted) {
   json::array gpus;
   for (const LimitOnGpu& gpu : wanted.gpus)
-    gpus.push_back(json::object{{"uuid", gpu.uuid},
-                                {"soft", std::to_string(gpu.limit.soft)},
-                                {"hard", std::to_string(gpu.limit.hard)},
-                                {"first", gpu.first}});
+    gpus.push_back(json::object{{"uuid", gpu.uuid}, {"bytes", std::to_string(gpu.bytes)}});
   return ipc::to_text(json::object{{"cgroup", wanted.cgroup}, {"gpus", std::move(gpus)}}) + "\n";
 }
 
-std::string limits_answer(std::string_view question, const std::string& nvml) {
+std::string limits_answer(std::string_view question, const std::string& nvml, const std::string& cgroups) {
   const auto wanted = read_question(question);
   if (!wanted) return ipc::to_text(json::object{{"error", ipc::to_utf8(one_line(wanted.error().message))}}) + "\n";
   json::array outcomes;
-  if (const NvmlLimits limits(nvml); limits.can())
+  if (const NvmlLimits limits(nvml, cgroups); limits.can())
     for (const LimitOnGpu& gpu : wanted->gpus) outcomes.emplace_back(limits.set(wanted->cgroup, gpu));
   return ipc::to_text(json::object{{"outcomes", std::move(outcomes)}}) + "\n";
 }

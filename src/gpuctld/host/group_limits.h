@@ -8,10 +8,12 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/nvml_library.h"
@@ -21,12 +23,19 @@
 
 namespace gpuctl::daemon {
 
+/// Where the tree of control groups is; tests have a directory of their own.
+inline constexpr char kCgroups[] = "/sys/fs/cgroup";
+
+/// Whether it is one of version 2: the driver knows no other.
+bool has_unified_cgroups();
+
+/// Of the control group that has this path now; another one of the same path has another one. 0: there is none.
+std::uint64_t id_of_cgroup(const std::string& path);
+
 /// What is to be in force for a control group on one GPU.
 struct LimitOnGpu {
   std::string uuid;
-  sched::DriverLimit limit;
-  /// None of ours was set there: one that is there is somebody else's, and stays.
-  bool first = false;
+  std::uint64_t bytes = sched::kNoDriverLimit;
 };
 struct GroupLimits {
   std::string cgroup;  ///< path, "/system.slice/ollama.service"
@@ -34,20 +43,26 @@ struct GroupLimits {
 };
 inline constexpr std::size_t kMostGpusAtOnce = 16, kMostCgroupPath = 1024;
 
+/// What comes of it on one GPU: it is in force; there is no such GPU, as the software GPU is none to NVML, or no such
+/// control group any more; else why not, for a person.
+inline constexpr char kLimitSet[] = "set", kNothingLimited[] = "nothing";
+
 /// Whether it is a path as the kernel has them, which leads to no other place: such as can be limited.
 bool is_cgroup_path(std::string_view path);
 
 /// The library in this process.
 class NvmlLimits {
  public:
-  explicit NvmlLimits(const std::string& library) : library_(library, "nvmlDeviceSetMemoryLimits_v1") {}
+  explicit NvmlLimits(const std::string& library, std::string cgroups = kCgroups)
+      : library_(library, "nvmlDeviceSetMemoryLimits_v1"), cgroups_(std::move(cgroups)) {}
   /// Whether the driver can do it at all.
   bool can() const { return library_.function<void()>() != nullptr; }
-  /// "": done, or the GPU is none of NVML's, as the software GPU. Else why not, for a person.
+  /// What came of it.
   std::string set(const std::string& cgroup, const LimitOnGpu& wanted) const;
 
  private:
   NvmlLibrary library_;
+  std::string cgroups_;
 };
 
 /// The first line, without its end. It is cut where it is longer than any question.
@@ -55,9 +70,9 @@ std::string read_limits_question(int in);
 
 /// Both are one line. An answer to a question that is not understood is an error too.
 std::string limits_question(const GroupLimits& wanted);
-std::string limits_answer(std::string_view question, const std::string& nvml);
+std::string limits_answer(std::string_view question, const std::string& nvml, const std::string& cgroups = kCgroups);
 
-/// By GPU, "" or why not; empty: the driver sets no limits.
+/// What came of it by GPU; empty: the driver sets no limits.
 Result<std::vector<std::string>> read_limits_answer(const std::string& answer);
 
 /// Asks one question at a time. Everything is called on the thread that runs the io_context.

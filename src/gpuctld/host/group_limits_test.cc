@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -13,13 +14,17 @@ namespace {
 
 constexpr char kGpu[] = "GPU-f1f2f3f4-f5f6-f7f8-f9fa-fbfcfdfeff00", kUnit[] = "/gpuctl-test.slice/x.service";
 
-/// With the NVML of testing/fake_nvml.c, what it was told last.
+/// With the NVML of testing/fake_nvml.c, what it was told last, and a tree that has that control group.
 class GroupLimitsHelper : public testing::Test {
  protected:
-  GroupLimitsHelper() { ::setenv("FAKE_NVML_SET", file_.c_str(), 1); }
+  GroupLimitsHelper() {
+    std::filesystem::create_directories(tree_ + kUnit);
+    ::setenv("FAKE_NVML_SET", file_.c_str(), 1);
+  }
   ~GroupLimitsHelper() override {
-    for (const char* name : {"FAKE_NVML_SET", "FAKE_NVML_ERROR", "FAKE_NVML_HARD"}) ::unsetenv(name);
+    for (const char* name : {"FAKE_NVML_SET", "FAKE_NVML_ERROR"}) ::unsetenv(name);
     ::unlink(file_.c_str());
+    std::filesystem::remove_all(tree_);
   }
   std::string told() const {
     std::string line;
@@ -27,50 +32,39 @@ class GroupLimitsHelper : public testing::Test {
     ::unlink(file_.c_str());
     return line;
   }
-  static GroupLimits wanted(std::uint64_t soft, std::uint64_t hard, bool first = false) {
-    return {.cgroup = kUnit, .gpus = {{.uuid = kGpu, .limit = {soft, hard}, .first = first}}};
-  }
-  static Result<std::vector<std::string>> answer_to(const GroupLimits& wanted, const char* nvml = GPUCTL_FAKE_NVML) {
-    return read_limits_answer(limits_answer(limits_question(wanted), nvml));
+  std::vector<std::string> answer_to(std::uint64_t bytes, const char* uuid = kGpu,
+                                     const char* nvml = GPUCTL_FAKE_NVML) const {
+    const GroupLimits wanted{.cgroup = kUnit, .gpus = {{.uuid = uuid, .bytes = bytes}}};
+    return read_limits_answer(limits_answer(limits_question(wanted), nvml, tree_)).value();
   }
 
   const std::string file_ = testing::TempDir() + "told-" + std::to_string(::getpid());
-  const std::string directory_ = std::string("/sys/fs/cgroup") + kUnit;
+  const std::string tree_ = testing::TempDir() + "cgroups-" + std::to_string(::getpid());
 };
 
 using Outcomes = std::vector<std::string>;
 
 TEST_F(GroupLimitsHelper, TellsTheDriver) {
-  EXPECT_EQ(*answer_to(wanted(5, 7)), Outcomes{""});
-  EXPECT_EQ(told(), directory_ + " 5 7");
-  EXPECT_EQ(*answer_to(wanted(0, sched::kNoDriverLimit)), Outcomes{""});
-  EXPECT_EQ(told(), directory_ + " 0 18446744073709551615");
+  EXPECT_EQ(answer_to(7), Outcomes{kLimitSet});
+  EXPECT_EQ(told(), tree_ + kUnit + " 0 7");
+  EXPECT_EQ(answer_to(sched::kNoDriverLimit), Outcomes{kLimitSet});
+  EXPECT_EQ(told(), tree_ + kUnit + " 0 18446744073709551615");
 }
 
 TEST_F(GroupLimitsHelper, SaysWhatTheDriverRefuses) {
   ::setenv("FAKE_NVML_ERROR", "4", 1);
-  EXPECT_EQ(*answer_to(wanted(0, 7)), Outcomes{"NVML answers NO_PERMISSION"});
+  EXPECT_EQ(answer_to(7), Outcomes{"NVML answers NO_PERMISSION"});
   ::setenv("FAKE_NVML_ERROR", "77", 1);
-  EXPECT_EQ(*answer_to(wanted(0, 7)), Outcomes{"NVML answers error 77"});
-  EXPECT_EQ(*answer_to(wanted(0, sched::kNoDriverLimit)), Outcomes{""}) << "the group is gone, and with it its limit";
-}
-
-TEST_F(GroupLimitsHelper, LeavesWhatSomebodyElseHasSet) {
-  ::setenv("FAKE_NVML_HARD", "9", 1);
-  EXPECT_EQ(*answer_to(wanted(0, 7, true)), Outcomes{"somebody else has set a limit"});
-  EXPECT_EQ(told(), "");
-  EXPECT_EQ(*answer_to(wanted(0, 7, false)), Outcomes{""});
-  ::setenv("FAKE_NVML_HARD", "18446744073709551615", 1);
-  EXPECT_EQ(*answer_to(wanted(0, 7, true)), Outcomes{""});
+  EXPECT_EQ(answer_to(sched::kNoDriverLimit), Outcomes{"NVML answers error 77"});
+  std::filesystem::remove_all(tree_);
+  EXPECT_EQ(answer_to(7), Outcomes{kNothingLimited}) << "the group is gone, and with it its limit";
 }
 
 TEST_F(GroupLimitsHelper, HasNothingToSayOfOtherGpusAndDrivers) {
-  GroupLimits of_another = wanted(0, 7);
-  of_another.gpus[0].uuid = "GPU-0";
-  EXPECT_EQ(*answer_to(of_another), Outcomes{""});
+  EXPECT_EQ(answer_to(7, "GPU-0"), Outcomes{kNothingLimited});
   EXPECT_EQ(told(), "");
-  EXPECT_EQ(*answer_to(wanted(0, 7), "libc.so.6"), Outcomes());
-  EXPECT_EQ(*answer_to(wanted(0, 7), "/nonexistent/libnvidia-ml.so.1"), Outcomes());
+  EXPECT_EQ(answer_to(7, kGpu, "libc.so.6"), Outcomes());
+  EXPECT_EQ(answer_to(7, kGpu, "/nonexistent/libnvidia-ml.so.1"), Outcomes());
 }
 
 TEST_F(GroupLimitsHelper, TakesPathsOfControlGroupsAlone) {
@@ -81,7 +75,7 @@ TEST_F(GroupLimitsHelper, TakesPathsOfControlGroupsAlone) {
   EXPECT_FALSE(is_cgroup_path("/" + std::string(kMostCgroupPath, 'a')));
   for (const char* question :
        {"", "x", "[]", "{}", R"({"cgroup": "/../x", "gpus": []})", R"({"cgroup": "/x", "gpus": [{"uuid": "GPU-0"}]})",
-        R"({"cgroup": "/x", "gpus": [{"uuid": "GPU-0", "soft": "0", "hard": "-1", "first": false}]})",
+        R"({"cgroup": "/x", "gpus": [{"uuid": "GPU-0", "bytes": "-1"}]})",
         R"({"cgroup": "/x", "gpus": [], "more": 1})"}) {
     const auto answer = read_limits_answer(limits_answer(question, GPUCTL_FAKE_NVML));
     EXPECT_FALSE(answer) << question;
@@ -103,9 +97,9 @@ std::optional<Result<Outcomes>> ask_one_that(const std::string& does, std::chron
 }
 
 TEST(LimitsHelper, HearsWhatCameOfIt) {
-  const auto heard = ask_one_that(R"(echo '{"outcomes": ["", "no"]}')", std::chrono::minutes(1));
+  const auto heard = ask_one_that(R"(echo '{"outcomes": ["set", "no"]}')", std::chrono::minutes(1));
   ASSERT_TRUE(heard && *heard);
-  EXPECT_EQ(**heard, (Outcomes{"", "no"}));
+  EXPECT_EQ(**heard, (Outcomes{"set", "no"}));
 }
 
 TEST(LimitsHelper, BearsOneThatFailsOrHangs) {

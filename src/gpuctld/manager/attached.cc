@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "base/cgroup.h"
 #include "gpuctld/manager/tick_pace.h"
 #include "gpuctld/protocol/when_ended.h"
 
@@ -56,7 +55,6 @@ void Attached::add(Session& session, Client& client, ipc::UniqueFd kick, ipc::Un
   const auto member = std::make_shared<Member>(*this, session, client, context_);
   members_.emplace(&session, member);
   member->program = program;
-  member->cgroup = cgroup_of(client.identity().pid);
   member->kick.assign(kick.release());
   member->wait_for_kick();
   if (!exit) return;
@@ -112,12 +110,15 @@ std::optional<Ends::Program> Attached::program_of(const Client& client) const {
   return std::nullopt;
 }
 
-std::vector<sched::GroupedProgram> Attached::grouped() const {
+std::vector<sched::GroupedProgram> Attached::grouped() {
   std::vector<sched::GroupedProgram> programs;
   std::set<std::int32_t> seen;
-  for (const auto& [session, member] : members_)
-    if (seen.insert(member->client.identity().pid).second)
-      programs.push_back({.cgroup = member->cgroup, .slice = member->client.slice()});
+  for (const auto& [session, member] : members_) {
+    const Client& client = member->client;
+    if (!seen.insert(client.identity().pid).second) continue;
+    if (!member->cgroup) member->cgroup = unified_cgroup_of(client.identity().process());
+    programs.push_back({.cgroup = *member->cgroup, .slice = client.slice()});
+  }
   return programs;
 }
 

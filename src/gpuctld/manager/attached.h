@@ -35,7 +35,7 @@ class Attached {
     Client& client;
     boost::asio::posix::stream_descriptor kick;  ///< eventfd: its demand rose above its grant
     boost::asio::posix::stream_descriptor exit;  ///< pidfd
-    std::string cgroup;                          ///< when it attached; "": not known
+    std::optional<std::string> cgroup;           ///< once it was of interest; "": not known
     bool program = false;  ///< it is the library in a program, not `gpuctl run`, which joins for a moment before
     bool gone = false, resting = false;
     int kicks = 0, faults = 0;
@@ -74,7 +74,7 @@ class Attached {
   /// What it takes to end the client's program. Empty if no session is attached for the client.
   std::optional<Ends::Program> program_of(const Client& client) const;
   /// One of each process.
-  std::vector<sched::GroupedProgram> grouped() const;
+  std::vector<sched::GroupedProgram> grouped();
   /// Opens the grants of all clients of the process (Client::open_grants).
   void open_grants(std::int32_t pid);
 

@@ -21,25 +21,26 @@ namespace gpuctl::daemon {
 class DriverLimits {
  public:
   struct Pace {
-    std::chrono::milliseconds rest{250};      ///< between two questions: each is a process of root's
-    std::chrono::milliseconds again{60'000};  ///< until what failed is tried again, with the next look
-    /// After a restart: until the programs of the daemon before are back. Without them a limit would be too low.
-    std::chrono::milliseconds after_restart{5'000};
+    /// Between two questions, each of which is a process of root's; or longer, after one that took long.
+    std::chrono::milliseconds rest{250};
+    /// Until a limit is lowered: others may start, or come back to a daemon that was started again.
+    std::chrono::milliseconds lower{3'000};
+    std::chrono::milliseconds again{60'000};  ///< until a group is tried again for which it failed
   };
   struct Hooks {
-    std::function<std::vector<sched::GroupedProgram>()> programs;
     std::function<const sched::Slices&()> slices;
+    std::function<std::vector<sched::GroupedProgram>()> programs;
     /// By GPU, for a group of the slice with so many programs.
-    std::function<std::vector<sched::DriverLimit>(const std::string& slice, std::size_t programs)> limits;
-    std::function<bool(const std::string& cgroup)> exists;
+    std::function<std::vector<std::uint64_t>(const std::string& slice, std::size_t programs)> limits;
+    /// Of the group that has this path now; 0: there is none. Another one of the same path has another one.
+    std::function<std::uint64_t(const std::string& cgroup)> id_of;
     std::function<bool()> anybody;  ///< whether there is somebody to be asked
     std::function<void(const GroupLimits&, LimitsHelper::Done)> ask;
     std::function<void(const std::string&)> log;
   };
 
-  /// `uuids`: of the GPUs. `file`: what is set is kept there; "": nowhere.
-  DriverLimits(boost::asio::io_context& context, std::vector<std::string> uuids, std::string file, Hooks hooks,
-               Pace pace);
+  /// `uuids`: of the GPUs.
+  DriverLimits(boost::asio::io_context& context, std::vector<std::string> uuids, Hooks hooks, Pace pace);
 
   /// Programs came, went or were moved, or slices changed.
   void look_soon();
@@ -51,42 +52,33 @@ class DriverLimits {
   std::optional<std::string> problem() const;
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
   struct OnGpu {
-    sched::DriverLimit wanted, told;
-    bool ours = false;   ///< a limit is set, by us
-    bool stale = false;  ///< the group may be another one of that name
-    std::optional<sched::DriverLimit> failed = {};
-    bool due(bool again) const { return differs() && (again || failed != wanted); }
-    bool differs() const { return wanted != told || (stale && ours); }
+    std::uint64_t wanted = sched::kNoDriverLimit, told = sched::kNoDriverLimit;
+    bool in_force = false;  ///< what was told is
   };
   struct Group {
+    std::uint64_t id = 0;
     std::string slice, problem;
     std::vector<OnGpu> gpus;
-    bool busy = false;  ///< programs are in it
-    std::chrono::steady_clock::time_point again{};
-    bool is_ours() const;
+    Time lower = Time::max(), again{}, asked{};
   };
-  using Groups = std::map<std::string, Group>;
 
+  void look_at(Time time);
   void look();
   void follow();
-  void ask_next();
-  void hear(Group& group, const GroupLimits& question, const std::vector<std::size_t>& asked,
-            const Result<std::vector<std::string>>& outcomes);
-  void wait(std::chrono::milliseconds pause);
-  void load();
-  void save();
+  Time due(Group& group, Time now) const;
+  void ask(const std::string& cgroup, Group& group);
+  void hear(const GroupLimits& question, const Result<std::vector<std::string>>& outcomes);
 
   std::vector<std::string> uuids_;
-  const std::string file_;
   Hooks hooks_;
   Pace pace_;
   boost::asio::steady_timer timer_;
-  Groups groups_;
-  std::string last_;    ///< group that was asked for
-  std::string saved_;   ///< what the file has
-  std::string logged_;  ///< why, as the log said it last
-  bool waits_ = false, asks_ = false, absent_ = false, stopped_ = false;
+  std::map<std::string, Group> groups_;  ///< by path, as many as slices name
+  Time rests_{};                         ///< until then
+  bool soon_ = false, asks_ = false;
+  bool over_ = false;  ///< the driver sets no limits, or the daemon ends
 };
 
 }  // namespace gpuctl::daemon

@@ -119,8 +119,7 @@ Manager::Manager(asio::io_context& context, ManagerOptions options, const Daemon
           context, options_.mps_control_socket,
           [this](std::uint32_t uid, const std::string& line) { log_of(uid, line); },
           [this](std::int32_t pid) { attached_.open_grants(pid); }),
-      driver_limits_(context, uuids_of(scheduler_.devices()), options_.kept.limits, limits_hooks(),
-                     options_.limits_pace),
+      driver_limits_(context, uuids_of(scheduler_.devices()), limits_hooks(), options_.limits_pace),
       ticker_(context, scheduler_, {.tick = [this] { tick(); }, .looked = [this] { arm_tick(); }}),
       telling_(context),
       usage_(context, options_.usage, log_),
@@ -292,24 +291,23 @@ void Manager::note_mps_use() {
 }
 
 DriverLimits::Hooks Manager::limits_hooks() {
-  return {.programs = [this] { return attached_.grouped(); },
-          .slices = [this]() -> const sched::Slices& { return scheduler_.tree().slices(); },
+  return {.slices = [this]() -> const sched::Slices& { return scheduler_.tree().slices(); },
+          .programs = [this] { return attached_.grouped(); },
           .limits = [this](const std::string& slice, std::size_t programs) { return limits_of(slice, programs); },
-          .exists = [](const std::string& cgroup) { return ::access(("/sys/fs/cgroup" + cgroup).c_str(), F_OK) == 0; },
-          .anybody = [this] { return limits_helper_.is_there(); },
+          .id_of = id_of_cgroup,
+          .anybody = [this] { return has_unified_cgroups() && limits_helper_.is_there(); },
           .ask = [this](const GroupLimits& wanted,
                         LimitsHelper::Done done) { limits_helper_.ask(wanted, std::move(done)); },
           .log = log_};
 }
 
 /// What the driver is to keep such a control group to on each GPU.
-std::vector<sched::DriverLimit> Manager::limits_of(const std::string& slice, std::size_t programs) const {
+std::vector<std::uint64_t> Manager::limits_of(const std::string& slice, std::size_t programs) const {
   const sched::Slices& slices = scheduler_.tree().slices();
   const auto index = static_cast<std::size_t>(std::distance(slices.begin(), slices.find(slice)));
-  std::vector<sched::DriverLimit> limits;
+  std::vector<std::uint64_t> limits;
   for (const sched::Effective& there : scheduler_.effective_on_each(index))
-    limits.push_back(sched::driver_limit(there.memory_max, there.memory_min, programs,
-                                         size_of(scheduler_.devices()[limits.size()])));
+    limits.push_back(sched::driver_limit(there.memory_max, programs, size_of(scheduler_.devices()[limits.size()])));
   return limits;
 }
 

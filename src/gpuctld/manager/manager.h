@@ -100,7 +100,7 @@ class Manager {
   void arm_tick();
   void note_mps_use();
   DriverLimits::Hooks limits_hooks();
-  std::vector<sched::DriverLimit> limits_of(const std::string& slice, std::size_t programs) const;
+  std::vector<std::uint64_t> limits_of(const std::string& slice, std::size_t programs) const;
   void tick();
   void handle_disobedience(const Client& client);
   void tell_disobedience(const Client& client, const std::string& line);

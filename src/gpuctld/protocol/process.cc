@@ -23,6 +23,15 @@ std::uint64_t start_of(std::int32_t pid, const std::string& proc) {
   return start;
 }
 
+std::string unified_cgroup_of(const ProcessIdentity& process, const std::string& proc) {
+  constexpr std::string_view kTree = "0::";
+  std::ifstream file(proc + "/" + std::to_string(process.pid) + "/cgroup");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with(kTree)) continue;
+  const bool is_it = file && process.start != 0 && start_of(process.pid, proc) == process.start;
+  return is_it ? line.substr(kTree.size()) : std::string();
+}
+
 std::optional<UserIds> users_of(std::int32_t pid, const std::string& proc) {
   std::ifstream status(proc + "/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {

@@ -24,6 +24,9 @@ struct ProcessIdentity {
 /// process.
 std::uint64_t start_of(std::int32_t pid, const std::string& proc = kProc);
 
+/// The path of the process's cgroup in the tree of version 2; "": not known, or it is another process by now.
+std::string unified_cgroup_of(const ProcessIdentity& process, const std::string& proc = kProc);
+
 struct UserIds {
   std::uint32_t real = 0, effective = 0, saved = 0;
 };

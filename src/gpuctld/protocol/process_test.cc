@@ -64,6 +64,16 @@ TEST_F(Process, IsReadFromItsFiles) {
   EXPECT_FALSE(users_of(78, proc_));
 }
 
+TEST_F(Process, IsInACgroupOfVersion2) {
+  EXPECT_EQ(unified_cgroup_of(it_, proc_), "");
+  std::ofstream(proc_ / "77/cgroup") << "1:name=systemd:/a.slice/x.service\n0::/b.slice/y.service\n";
+  EXPECT_EQ(unified_cgroup_of(it_, proc_), "/b.slice/y.service");
+  EXPECT_EQ(unified_cgroup_of({77, 501, kUser}, proc_), "") << "another process";
+  EXPECT_EQ(unified_cgroup_of({77, 0, kUser}, proc_), "") << "it is not known which process";
+  std::ofstream(proc_ / "77/cgroup") << "1:name=systemd:/a.slice/x.service\n";
+  EXPECT_EQ(unified_cgroup_of(it_, proc_), "") << "the tree of version 1 is another one";
+}
+
 TEST_F(Process, APidfdIsOfThatProcessAlone) {
   EXPECT_TRUE(opened(it_));
   EXPECT_FALSE(opened({77, 499, kUser}));   // it has the number of one that is gone

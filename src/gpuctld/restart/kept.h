@@ -23,7 +23,6 @@ struct KeptFiles {
   std::string kernels;    ///< what was learnt about kernels
   std::string isolation;  ///< what programs took, shared and isolated
   std::string attached;   ///< what attached programs may be using
-  std::string limits;     ///< of control groups, set by the driver (manager/driver_limits.h)
 };
 
 /// Everything is called on the thread that runs the io_context.

@@ -1,6 +1,6 @@
 // Stands in for NVIDIA's management library: it knows one GPU, which has used 123456 millijoules. It limits
 // memory of control groups: FAKE_NVML_SET=FILE has "DIRECTORY SOFT HARD" of the last one, FAKE_NVML_ERROR=N is what is
-// answered, FAKE_NVML_HARD=N what somebody else has set.
+// answered.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +42,4 @@ int nvmlDeviceSetMemoryLimits_v1(void* device, const struct limits* limits) {
   fprintf(file, "%s %llu %llu\n", limits->name_space, limits->soft, limits->hard);
   fclose(file);
   return error == NULL ? 0 : atoi(error);
-}
-
-int nvmlDeviceGetMemoryLimits_v1(void* device, struct limits* limits) {
-  const char* hard = getenv("FAKE_NVML_HARD");
-  if (!ready || device == NULL) return 2;
-  if (hard == NULL) return 6;
-  limits->hard = strtoull(hard, NULL, 10);
-  return 0;
 }

@@ -260,12 +260,12 @@ class SystemTest(unittest.TestCase):
         command = [BENCH, "run", *arguments, "--json"]
         return self.start(*command) if slice_path is None else self.start_in(slice_path, *command)
 
-    def start_daemon(self, *options, config=ALWAYS_REWRITTEN, wait=True, session=False):
-        """`session`: in one of its own."""
+    def start_daemon(self, *options, config=ALWAYS_REWRITTEN, wait=True, session=False, before=()):
+        """`session`: in one of its own. `before`: a command that becomes the daemon."""
         path = self.scratch / "gpuctl.toml"
         path.write_text(config)
         options = ("--config", path, *options)
-        command = [GPUCTLD, "--socket", self.socket, "--state", self.state, "--software-gpu", *options]
+        command = [*before, GPUCTLD, "--socket", self.socket, "--state", self.state, "--software-gpu", *options]
         program = Program(command, self.env, self.scratch, len(self.programs), session=session)
         self.programs.append(program)
         self.daemon = program
