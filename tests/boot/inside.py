@@ -25,9 +25,8 @@ with socket.socket(socket.AF_UNIX) as asked:
     asked.shutdown(socket.SHUT_WR)
     print(asked.recv(4096).decode())
 """
-ASK_FOR_LIMITS = ASK_MPS.replace("/mps", "/limits").replace(
-    "get_server_list", '{"cgroup": "/system.slice", "gpus": [{"uuid": "GPU-0", "bytes": "1"}]}'
-)
+LIMITS = {"cgroup": "/system.slice", "gpus": [{"uuid": "GPU-0", "bytes": "1"}]}
+ASK_FOR_LIMITS = ASK_MPS.replace("/mps", "/limits").replace("get_server_list", json.dumps(json.dumps(LIMITS))[1:-1])
 
 MPS = pathlib.Path("/usr/bin/nvidia-cuda-mps-control")
 PIPES = pathlib.Path("/run/gpuctl/mps/shared")

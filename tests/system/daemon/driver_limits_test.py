@@ -31,11 +31,13 @@ CAN_MOUNT = TREE == EXPECTED or (TREE and shutil.which("unshare") and os.geteuid
 @unittest.skipUnless(CAN_MOUNT, "no tree of cgroups of version 2 can be written here")
 class DriverLimits(instance.SystemTest):
     def setUp(self):
-        super().setUp()
+        self.unit = self.make(TREE / f"gpuctl-limits-{os.getpid()}.slice", "gpuctl-limits.service")
+        self.of_user = self.make(self.unit.parent / "user@7.service", self.unit.name)
+        super().setUp()  # what it cleans up, programs first, goes before them
         self.told = self.scratch / "told"
         self.env["LD_LIBRARY_PATH"] = str(instance.BUILD / "src/gpuctl")  # what stands in for NVML
         self.env["FAKE_NVML_SET"] = str(self.told)
-        self.unit = self.make(TREE / f"gpuctl-limits-{os.getpid()}.slice", "gpuctl-limits.service")
+        self.env["SOFTGPU_MEMORY_MIB"] = "16384"  # more than four programs can have
         self.start_limiting()
         self.gpuctl("create-slice", "s", "--join", f"unit:{self.unit.name}", "--memory-max", "512M")
 
@@ -48,14 +50,14 @@ class DriverLimits(instance.SystemTest):
     def start_limiting(self, *options):
         self.start_daemon(*options, before=() if TREE == EXPECTED else MOUNTED)
 
-    def start_in_unit(self, unit=None):
+    def start_inside(self, unit):
         env = {
             **self.env,
             "GPUCTL_SOCKET": str(self.socket),
             "GPUCTL_SLICE": "s",
             "LD_PRELOAD": str(instance.BUILD / "src/libgpuslice/libgpuslice.so.0"),
         }
-        enter = ("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', unit or self.unit)
+        enter = ("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', unit)
         program = self.start(*enter, instance.BENCH, "run", *PROGRAM, "--json", env=env)
         program.wait_started()
         return program
@@ -74,10 +76,10 @@ class DriverLimits(instance.SystemTest):
         instance.wait_until(last, line, told=lambda: self.told.exists() and self.told.read_text())
 
     def test_limits_follow_the_programs_and_the_slice(self):
-        first = self.start_in_unit()
+        first = self.start_inside(self.unit)
         self.wait_told(512 * MIB + 2 * UNCOUNTED)
         instance.wait_until(lambda: self.enforced() == [512 * MIB + 2 * UNCOUNTED], "the daemon to say so")
-        others = [self.start_in_unit(), self.start_in_unit()]
+        others = [self.start_inside(self.unit), self.start_inside(self.unit)]
         self.wait_told(512 * MIB + 4 * UNCOUNTED)
         for other in others:
             other.stop()
@@ -97,8 +99,7 @@ class DriverLimits(instance.SystemTest):
     def test_a_program_elsewhere_is_no_matter_of_the_driver(self):
         program = self.start_in("s", instance.BENCH, "run", *PROGRAM, "--json")
         program.wait_started()
-        of_user = self.make(self.unit.parent / "user@7.service", self.unit.name)
-        inside = [self.start_in_unit(of_user), self.start_in_unit()]
+        inside = [self.start_inside(self.of_user), self.start_inside(self.unit)]
         self.wait_told(512 * MIB + 2 * UNCOUNTED)
         self.assertEqual(len(self.told.read_text().splitlines()), 1, "another unit of that name is not limited")
         for one in (program, *inside):
@@ -125,7 +126,7 @@ class DriverLimits(instance.SystemTest):
         listener.listen()
         threading.Thread(target=self.answer, args=(listener,), daemon=True).start()
         self.start_limiting("--limits-socket", path)
-        program = self.start_in_unit()
+        program = self.start_inside(self.unit)
         self.wait_told(512 * MIB + 2 * UNCOUNTED)
         self.gpuctl("set", "s", "memory-max=256M")
         self.wait_told(256 * MIB + 2 * UNCOUNTED)
@@ -133,10 +134,10 @@ class DriverLimits(instance.SystemTest):
 
     def test_a_driver_that_refuses_does_no_harm(self):
         self.told.with_name("told.error").write_text("4\n")
-        programs = [self.start_in_unit()]
+        programs = [self.start_inside(self.unit)]
         note = "the library alone does: NVML answers NO_PERMISSION"
         instance.wait_until(lambda: note in self.gpuctl("status").stdout, "status to say so")
-        programs.append(self.start_in_unit())
+        programs.append(self.start_inside(self.unit))
         self.assertEqual(self.daemon.err().count(note), 1, self.daemon.err())
         self.assertEqual(self.enforced(), [None])
         for one in programs:
@@ -148,13 +149,13 @@ class DriverLimits(instance.SystemTest):
         self.daemon.wait()
         self.env["FAKE_NVML_SET"] = "abort"
         self.start_limiting()
-        program = self.start_in_unit()
+        program = self.start_inside(self.unit)
         instance.wait_until(lambda: "the library alone does" in self.gpuctl("status").stdout, "status to say so")
         program.stop()
         self.assertIsNone(self.daemon.process.poll())
 
     def test_the_next_daemon_sets_what_is_wanted(self):
-        program = self.start_in_unit()
+        program = self.start_inside(self.unit)
         self.wait_told(512 * MIB + 2 * UNCOUNTED)
         self.daemon.kill()
         self.told.unlink()
