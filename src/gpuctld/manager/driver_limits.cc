@@ -92,7 +92,7 @@ void DriverLimits::ask(const std::string& cgroup, Group& group) {
   group.lower = Time::max();
   group.asked = steady_clock::now();
   hooks_.ask(question, [this, question, began = group.asked](const Result<std::vector<std::string>>& outcomes) {
-    constexpr int kRests = 0;  // times what it took
+    constexpr int kRests = 4;  // times what it took
     asks_ = false;
     if (over_) return;
     hear(question, outcomes);
