@@ -4,8 +4,6 @@
 #include <set>
 #include <tuple>
 
-#include "sched/slice_tree.h"
-
 namespace gpuctl::sched {
 
 namespace {
@@ -65,14 +63,13 @@ int weight_of(Join::By by) {
 
 }  // namespace
 
-std::string slice_to_join(const SliceTree& tree, const Joining& program, std::string_view otherwise) {
-  const Slices& slices = tree.slices();
+std::string slice_to_join(const Slices& slices, const Joining& program, std::string_view otherwise) {
   std::tuple<int, std::size_t, bool> best{};  // how much it says, how near, and whether by a path
   std::string path(otherwise.empty() || slices.contains(otherwise) ? otherwise : "/");
   for (const auto& [other, slice] : slices)
     for (const Join& join : slice.join)
       if (const std::size_t near = fits(join, program);
-          near > 0 && (join.by != Join::By::exe || tree.may_join(other, program.caller)))
+          near > 0 && (join.by != Join::By::exe || program.may_join(other)))
         if (const std::tuple says(weight_of(join.by), near, join.by == Join::By::cgroup); says > best)
           best = says, path = other;
   return path;

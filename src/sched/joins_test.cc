@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "sched/slice_tree.h"
 
 namespace gpuctl::sched {
@@ -16,8 +18,10 @@ SliceTree tree_with(const std::vector<std::pair<const char*, const char*>>& join
 }
 
 std::string joined_by(const SliceTree& tree, std::uint32_t uid, std::vector<std::uint32_t> gids,
-                      std::string_view cgroup) {
-  return slice_to_join(tree, {.caller = {.uid = uid, .gids = gids}, .cgroup = cgroup});
+                      std::string_view cgroup, std::string_view exe = {}) {
+  const Caller caller{.uid = uid, .gids = std::move(gids)};
+  const auto may_join = [&](std::string_view slice) { return tree.may_join(slice, caller).has_value(); };
+  return slice_to_join(tree.slices(), {.caller = caller, .cgroup = cgroup, .exe = exe, .may_join = may_join});
 }
 
 TEST(Joins, AUserAGroupOrAUnit) {
@@ -68,8 +72,7 @@ TEST(Joins, AProgramComesBeforeWhereItRunsAndWhoseItIs) {
                               {"ollama", "exe:/usr/bin/ollama,exe:/opt/ollama/bin/ollama"}});
   ASSERT_TRUE(tree.change("ollama", {.owner_uid = 1000}, kAdministrator));
   const auto joined = [&](std::string_view exe) {
-    return slice_to_join(tree,
-                         {.caller = {.uid = 1000, .gids = {}}, .cgroup = "/system.slice/ollama.service", .exe = exe});
+    return joined_by(tree, 1000, {}, "/system.slice/ollama.service", exe);
   };
   for (const char* exe : {"/usr/bin/ollama", "/opt/ollama/bin/ollama"}) EXPECT_EQ(joined(exe), "ollama") << exe;
   for (const char* exe : {"", "/usr/bin/ollama2", "/usr/bin", "ollama", "/usr/bin/ollama/x"})
@@ -80,7 +83,7 @@ TEST(Joins, AProgramsWordTakesItNowhereWhereItMayNotBe) {
   SliceTree tree = tree_with({{"alice", "exe:/usr/bin/train"}, {"roots", "exe:/usr/bin/serve"}, {"bob", "user:1001"}});
   ASSERT_TRUE(tree.change("alice", {.owner_uid = 1000, .owner_gid = 50}, kAdministrator));
   const auto joined = [&](std::uint32_t uid, std::string_view exe, std::vector<std::uint32_t> gids = {}) {
-    return slice_to_join(tree, {.caller = {.uid = uid, .gids = gids}, .cgroup = "", .exe = exe});
+    return joined_by(tree, uid, gids, "", exe);
   };
   EXPECT_EQ(joined(1000, "/usr/bin/train"), "alice");
   EXPECT_EQ(joined(1002, "/usr/bin/train", {50}), "alice");
@@ -93,7 +96,7 @@ TEST(Joins, AProgramsWordTakesItNowhereWhereItMayNotBe) {
 TEST(Joins, WhomNothingNamesIsInTheSliceForThat) {
   const SliceTree tree = tree_with({{"alice", "user:1000"}, {"others", "none"}});
   const auto joined = [&](std::uint32_t uid, std::string_view otherwise) {
-    return slice_to_join(tree, {.caller = {.uid = uid, .gids = {}}, .cgroup = ""}, otherwise);
+    return slice_to_join(tree.slices(), {.caller = {.uid = uid, .gids = {}}, .cgroup = ""}, otherwise);
   };
   EXPECT_EQ(joined(1001, "others"), "others");
   EXPECT_EQ(joined(1000, "others"), "alice");

@@ -206,7 +206,9 @@ sched::SliceResult<std::string> Manager::slice_for(const Session& session, const
 std::string Manager::slice_of(const Session& session, const std::string& exe) const {
   const sched::SliceTree& tree = scheduler_.tree();
   const std::string cgroup = sched::join_by_cgroup(tree.slices()) ? cgroup_of(session.peer().pid) : "";
-  return sched::slice_to_join(tree, {.caller = caller(session), .cgroup = cgroup, .exe = exe},
+  const sched::Caller who = caller(session);
+  const auto may_join = [&](std::string_view path) { return tree.may_join(path, who).has_value(); };
+  return sched::slice_to_join(tree.slices(), {.caller = who, .cgroup = cgroup, .exe = exe, .may_join = may_join},
                               scheduler_.options().default_slice);
 }
 
