@@ -79,7 +79,8 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
     // Without a daemon it is not known whether there is to be one.
     findings.push_back({seen.status ? error : note, "driver",
                         "NVIDIA's kernel module is not loaded, so there is no GPU",
-                        "install the driver, or use the software GPU: software_gpu = true in gpuctl.toml"});
+                        "install the driver, or use the software GPU: software_gpu = true in gpuctl.toml (Debian: "
+                        "package gpuctl-softgpu)"});
     return;
   }
   findings.push_back({good, "driver", "NVIDIA driver " + printable(seen.driver_version), ""});
@@ -242,7 +243,7 @@ void judge_container(const MachineSeen& seen, std::vector<Finding>& findings) {
                             ": they run WITHOUT LIMITS",
                         "take an image with glibc 2.34 or later"});
   else if (!seen.container_slice.empty())
-    findings.push_back({good, "container", "its programs are in slice " + slice, ""});
+    findings.push_back({good, "container", "its programs are in slice " + slice + ", if their user may be in it", ""});
   else if (seen.in_container)
     findings.push_back({note, "container",
                         "it has no device of a slice: what 'gpuctl run' does not start runs WITHOUT LIMITS",
@@ -313,8 +314,12 @@ std::vector<Finding> judge(const MachineSeen& seen) {
 
 std::vector<Finding> judge(const ProgramSeen& seen) {
   std::string name = "process " + std::to_string(seen.pid);
-  if (!seen.alive) return {{error, "program", name + " does not run", ""}};
   if (!seen.no_daemon.empty()) return {{error, "daemon", seen.no_daemon, ""}};
+  if (!seen.client && !seen.container_slice.empty())
+    return {{note, "program",
+             "gpuctl knows programs by their ids on the host, so " + name + " of this container is not found",
+             "ask for its id on the host, which 'gpuctl top --once' shows"}};
+  if (!seen.alive) return {{error, "program", name + " does not run", ""}};
   if (seen.user != 0 && seen.user != seen.pid) name = "process " + std::to_string(seen.user) + ", below " + name + ",";
   if (!seen.client) {
     if (seen.hidden)
@@ -323,8 +328,10 @@ std::vector<Finding> judge(const ProgramSeen& seen) {
     if (seen.has_library)
       return {
           {warning, "program",
-           name + " has gpuctl's library and is in no slice, so NOTHING LIMITS IT: it has no connection to this daemon",
-           "compare GPUCTL_SOCKET of the program with that of gpuctl"}};
+           name +
+               " has gpuctl's library and is in no slice, so NOTHING LIMITS IT: it has no connection to this daemon, "
+               "or the daemon refused it",
+           "compare GPUCTL_SOCKET of the program with that of gpuctl; gpuctl events says who was refused, and why"}};
     return {{error, "program",
              name + " uses CUDA without gpuctl's library, so NOTHING LIMITS IT" +
                  (seen.obstacle.empty() ? "" : ": " + printable(seen.obstacle)) +

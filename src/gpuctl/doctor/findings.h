@@ -93,6 +93,7 @@ struct ProgramSeen {
   std::string cgroup;                ///< "": not known
   std::vector<MemoryLimits> memory;  ///< on the GPUs that it uses
   std::string no_daemon;
+  std::string container_slice;  ///< whose device the container has in which doctor runs; "": none
 };
 std::vector<Finding> judge(const ProgramSeen& seen);
 

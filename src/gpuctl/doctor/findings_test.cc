@@ -168,7 +168,7 @@ TEST(Doctor, WhatIsWellIsSaidOfEachGpuAndOfMps) {
         "GPU GPU-2 (NVIDIA H200): its SMs run at 345 MHz of 1980 MHz, idle", "GPU GPU-3 (NVIDIA H200)",
         "programs run side by side by MPS in /tmp/nvidia-mps, which root started",
         "are of version 2, and this driver cannot limit their memory: the library alone keeps memory-max",
-        "its programs are in slice batch"})
+        "its programs are in slice batch, if their user may be in it"})
     EXPECT_TRUE(has(what)) << what;
   EXPECT_EQ(worst(judge(seen)), good);
   seen.dmem = true;
@@ -289,6 +289,16 @@ TEST(Doctor, AProgramsLineSaysWhatItReallyGets) {
   EXPECT_EQ(judge(seen)[1].what, "on GPU 0: mode workers, 0 SMs of its own now; gpuctl explain says what is in force");
   seen.no_daemon = "cannot connect";
   EXPECT_EQ(worst(judge(seen)), error);
+}
+
+TEST(Doctor, InAContainerProgramsHaveOtherIds) {
+  ProgramSeen seen{.pid = 1, .alive = true, .uses_cuda = true, .has_library = true, .container_slice = "batch"};
+  EXPECT_EQ(the_one(judge(seen)).severity, note);
+  seen.alive = false;  // as is said of an id of the host there
+  EXPECT_NE(the_one(judge(seen)).fix.find("top --once"), std::string::npos);
+  seen.client = ipc::Client{.pid = 1, .slice = "batch"};
+  seen.alive = true;
+  for (const Finding& finding : judge(seen)) EXPECT_EQ(finding.what.find("not found"), std::string::npos);
 }
 
 TEST(Doctor, SaysByWhatAProgramsMemoryIsKept) {

@@ -209,10 +209,11 @@ MachineSeen see_machine(const Context& context) {
 
 ProgramSeen see_program(const Context& context, std::int64_t pid) {
   ProgramSeen seen;
+  seen.container_slice = container_slice();
   seen.pid = pid;
   const std::string proc = "/proc/" + std::to_string(pid);
   seen.alive = exists(proc);
-  if (!seen.alive) return seen;
+  if (!seen.alive && seen.container_slice.empty()) return seen;  // in a container it may be an id of the host
   const Result<std::string> library = find_library(own_executable());
   const CudaUse use = cuda_use(static_cast<pid_t>(pid), library ? *library : "");
   seen.uses_cuda = use.managed != 0 || use.unmanaged != 0;
@@ -239,6 +240,7 @@ ProgramSeen see_program(const Context& context, std::int64_t pid) {
   if (found == clients->end()) found = std::ranges::find(*clients, use.managed, &ipc::Client::pid);
   if (found == clients->end()) return seen;
   seen.client = *found;
+  seen.alive = true;
   seen.user = found->pid;
   see_limits(context, seen);
   return seen;

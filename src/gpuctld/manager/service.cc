@@ -52,7 +52,7 @@ void Service::found(std::vector<Gpu> devices) {
 /// The search goes on. Only what is asked for by its name must be there at once.
 void Service::failed(const std::string& why) {
   if (software_) {
-    log_("no software GPU: " + why);
+    log_("no software GPU (Debian: package gpuctl-softgpu): " + why);
     return stop(1);
   }
   if (without_) return without_->set_reason(why);

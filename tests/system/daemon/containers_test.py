@@ -167,7 +167,7 @@ class Containers(WithPodman):
 
     def test_doctor_says_inside_whether_the_library_is_in_programs(self):
         for options, said in (
-            ((), "ok       container: its programs are in slice batch/train\n"),
+            ((), "ok       container: its programs are in slice batch/train, if their user may be in it\n"),
             (("--env", OLDER), "error    container: the library is not in this container's programs"),
         ):
             ask = ("sh", "-c", "gpuctl doctor; true")
