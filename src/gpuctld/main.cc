@@ -62,6 +62,13 @@ void make_room_for_descriptors() {
   const ipc::UniqueFd at_the_end(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, last));
 }
 
+/// Where one is closed a file of the daemon's own would take its place, and have what is written to the log.
+void open_standard_descriptors() {
+  int found = 0;
+  while (found >= 0 && found <= STDERR_FILENO) found = ::open("/dev/null", O_RDWR);  // NOLINT: they stay open
+  if (found > STDERR_FILENO) ::close(found);
+}
+
 /// Large blocks go back to the system as soon as they are free. By itself the C library would keep them in its heap
 /// from the first on that is freed, between small ones. Then the memory of long messages of a moment stays with the
 /// daemon.
@@ -235,6 +242,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    gpuctl::daemon::open_standard_descriptors();
     return gpuctl::daemon::run(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "gpuctld: " << error.what() << "\n";

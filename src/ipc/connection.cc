@@ -76,6 +76,8 @@ Result<Connection> open_socket(const std::string& path, milliseconds timeout) {
   std::memcpy(address.sun_path, path.data(), path.size());
 
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // Where a program has closed its output, what it writes there must not come here.
+  if (fd && fd.get() <= STDERR_FILENO) fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!fd) return fail("socket: " + errno_text(errno));
   const Deadline deadline(timeout);
   // Where the backlog is full a call that blocks waits for its turn. Others would get each place that becomes free

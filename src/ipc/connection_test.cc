@@ -219,6 +219,25 @@ TEST(Connection, WhatIsNoSocketIsCalledSo) {
   std::filesystem::remove_all(directory);
 }
 
+/// Or what such a program writes there would come to the daemon.
+TEST(Connection, TakesNoPlaceOfWhatAProgramHasClosed) {
+  const std::string path = testing::TempDir() + "connection-closed-" + std::to_string(::getpid());
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  const UniqueFd input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  ::close(STDIN_FILENO);
+  const Result<Connection> connection = Connection::open(path);
+  EXPECT_EQ(::fcntl(STDIN_FILENO, F_GETFD), -1);
+  if (input) ::dup2(input.get(), STDIN_FILENO);
+  ASSERT_TRUE(connection);
+  EXPECT_GT(connection->fd(), STDERR_FILENO);
+  ::unlink(path.c_str());
+}
+
 TEST(Connection, OpenConnectsToAListener) {
   char directory[] = "/tmp/gpuctl-ipc-XXXXXX";
   ASSERT_NE(::mkdtemp(directory), nullptr);
