@@ -21,7 +21,8 @@ namespace gpuctl {
 inline constexpr std::string_view kNobodyJoins = "none";
 
 /// What such a value must look like, for errors.
-inline constexpr std::string_view kJoinForm = "none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice";
+inline constexpr std::string_view kJoinForm =
+    "none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice, each once";
 
 /// Where a list may name all users: "user:*". Numbers end before this one.
 inline constexpr std::string_view kEveryUser = "*";

@@ -63,7 +63,7 @@ Result<void> write_drop_ins(const std::vector<DropIn>& drop_ins) {
       return fail(one.file + ": was not written by \"gpuctl save\"; rename it or remove it first");
   for (const DropIn& one : drop_ins) {
     const fs::path directory = fs::path(one.file).parent_path();
-    fs::create_directories(directory, error);
+    if (fs::create_directories(directory, error); error) return failed(one.file, error.value());
     // Not the file's name with an ending, which may be too long.
     const std::string unfinished = directory / (".new-" + std::to_string(::getpid()));
     if (const auto not_written = replace_file(one.file, std::string(kSavedLine) + one.text, unfinished, 0644))

@@ -36,7 +36,8 @@ std::string join_by_ids(std::string_view text, std::string& problem, bool mandat
     else if (word == "exe" && mandatory)
       problem = "exe names programs for the join of a slice alone; name a user, a group, a unit or a cgroup";
     else if (word == "exe" && !is_full_path(name))
-      problem = "exe '" + name + "' is no full path of a program, such as exe:/usr/bin/ollama";
+      problem = "exe '" + name +
+                "' is no full path of a program, in at most 255 characters of ASCII, such as exe:/usr/bin/ollama";
     ids.append(part.data() == text.data() ? "" : ",").append(word);
     if (colon < part.size()) ids.append(":").append(name);
     return true;

@@ -31,7 +31,9 @@ TEST(JoinIds, AllUsersAreNamedWhereThatIsAllowed) {
 TEST(JoinIds, SaysWhatIsWrong) {
   EXPECT_EQ(ids("user:no-such-user"), "there is no user 'no-such-user'; give a user's name or number");
   EXPECT_EQ(ids("unit:a,group:no-such-group"), "there is no group 'no-such-group'; give a group's name or number");
-  EXPECT_EQ(ids("exe:ollama"), "exe 'ollama' is no full path of a program, such as exe:/usr/bin/ollama");
+  EXPECT_EQ(
+      ids("exe:ollama"),
+      "exe 'ollama' is no full path of a program, in at most 255 characters of ASCII, such as exe:/usr/bin/ollama");
   std::string problem;
   (void)join_by_ids("exe:/usr/bin/ollama", problem, true);
   EXPECT_EQ(problem, "exe names programs for the join of a slice alone; name a user, a group, a unit or a cgroup");

@@ -119,7 +119,8 @@ TEST_F(Lasting, SaveWritesOnlyWhereTheDaemonReads) {
   daemon_.on("GetStatus", to_json(ipc::Status()));
   const std::string none = "gpuctld at " + daemon_.socket() + " reads no configuration; start it with --config FILE";
   expect_error({"save", "--config", config()}, kExitUsage, none);
-  expect_error({"create-slice", "ls", "--persist"}, kExitUsage, "the slice is made, but not kept: " + none);
+  expect_error({"create-slice", "ls", "--persist"}, kExitUsage, none);
+  EXPECT_EQ(daemon_.asked("CreateSlice"), "") << "nothing is half done";
   EXPECT_FALSE(fs::exists(config() + ".d"));
 }
 

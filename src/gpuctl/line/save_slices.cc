@@ -32,8 +32,14 @@ ipc::SliceSettings settings_of(const ipc::Slice& slice) {
   return settings;
 }
 
-/// Why the daemon would not read the drop-ins of `config`; empty if it does.
-Outcome<void> reads(const Context& context, const std::string& config) {
+std::string file_of(const std::string& config) {
+  return config.empty() ? GPUCTL_CONFIG_FILE : std::filesystem::absolute(config).lexically_normal().string();
+}
+
+}  // namespace
+
+Outcome<void> reads_saved(const Context& context, const std::string& file) {
+  const std::string config = file_of(file);
   const auto reply = ask(context, "GetStatus");
   if (!reply) return reply.error();
   const auto status = decode(ipc::from_json<ipc::Status>(*reply));
@@ -44,11 +50,9 @@ Outcome<void> reads(const Context& context, const std::string& config) {
   return usage(daemon + " reads " + printable(*status->config) + "; name that file with --config");
 }
 
-}  // namespace
-
-Outcome<SavedSlices> save_slices(const Context& context, const std::string& path, std::string config) {
-  config = config.empty() ? GPUCTL_CONFIG_FILE : std::filesystem::absolute(config).lexically_normal().string();
-  if (const auto read = reads(context, config); !read) return read.error();
+Outcome<SavedSlices> save_slices(const Context& context, const std::string& path, const std::string& file) {
+  const std::string config = file_of(file);
+  if (const auto read = reads_saved(context, config); !read) return read.error();
   const auto reply = ask(context, "ListSlices");
   if (!reply) return reply.error();
   const auto slices =

@@ -16,6 +16,9 @@ struct SavedSlices {
 
 /// The slice `path` and those above it; "": all slices but those of Slurm's jobs. `config`: the gpuctl.toml whose
 /// drop-ins are written, which must be the one that the daemon reads; "": the one that is installed.
-Outcome<SavedSlices> save_slices(const Context& context, const std::string& path, std::string config);
+Outcome<SavedSlices> save_slices(const Context& context, const std::string& path, const std::string& config);
+
+/// An error if the daemon would not read what is so saved.
+Outcome<void> reads_saved(const Context& context, const std::string& config);
 
 }  // namespace gpuctl::cli

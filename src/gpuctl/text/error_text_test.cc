@@ -31,6 +31,7 @@ TEST(ErrorText, KnownErrorsAreSentences) {
   EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "/"}, {"uid", 1000}}),
             "permission denied: user 1000 is asked for, which root alone may");
   EXPECT_EQ(text("io.gpuctl.NoGpu", {{"reason", "none"}}), "gpuctld has no GPU to manage: none");
+  EXPECT_EQ(text("io.gpuctl.NoSlice", {{"path", "x"}}), "there is no slice 'x', or you may not run programs in it");
   EXPECT_EQ(text("io.gpuctl.NoSlice", {}),
             "no slice is named, and no slice has a setting join for you; give one: --slice NAME");
   EXPECT_EQ(text("io.gpuctl.NoSuchClient", {{"pid", 7}}), "process 7 is not attached to a slice");

@@ -41,6 +41,8 @@ Action declare_create_slice(Arguments& arguments) {
       if (!applied) return applied.error();
     }
     if (options->check && options->persist) return usage("create-slice: --check makes nothing; leave out --persist");
+    if (options->persist)
+      if (const auto read = reads_saved(context, options->config); !read) return read.error();
     boost::json::object parameters{{"path", *path}, {"settings", ipc::to_json(settings)}};
     if (options->check) parameters["check"] = true;
     const auto reply = change(context, "CreateSlice", std::move(parameters));

@@ -144,8 +144,10 @@ TEST_F(ConfigTest, NamesLineColumnAndField) {
   EXPECT_EQ(problem("[daemon]\ntime_slices = 1\n"), "2:15: daemon.time_slices: must be true or false");
   EXPECT_EQ(problem("[daemon]\nmandatory = \"user:no-such-user\"\n"),
             "2:13: daemon.mandatory: there is no user 'no-such-user'; give a user's name or number");
-  EXPECT_EQ(problem("[daemon]\nmandatory = \"slurm\"\n"),
-            "2:13: daemon.mandatory: must be none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice");
+  EXPECT_EQ(
+      problem("[daemon]\nmandatory = \"slurm\"\n"),
+      "2:13: daemon.mandatory: must be none, or a list such as user:1000,unit:ollama.service,cgroup:/ml.slice, each "
+      "once");
   EXPECT_EQ(problem("[daemon]\nmandatory = [\"user:root\"]\n"), "2:13: daemon.mandatory: must be a string");
   EXPECT_EQ(read("[daemon]\ndefault_slice = \"none\"\n").config.daemon.default_slice, "");
   EXPECT_EQ(problem("[daemon]\ndefault_slice = \"/others\"\n"),

@@ -173,6 +173,7 @@ class Manager {
   Answer get_mps_percentage(Session& session, ipc::Fields& fields);
   bool is_isolated(const std::string& slice) const;
   std::string mps_of(const std::string& slice) const;
+  sched::SliceError refused_start(sched::SliceError error) const;
   std::string slice_of(const Session& session, const std::string& exe) const;
   sched::SliceResult<std::string> slice_for(const Session& session, const std::string& asked,
                                             const std::string& exe = {}) const;
@@ -195,6 +196,7 @@ class Manager {
   using Method = Answer (Manager::*)(Session&, ipc::Fields&);
   static const std::map<std::string_view, Method>& methods();
   std::optional<std::string> why_not_isolated() const;
+  std::optional<std::string> about_default_slice() const;
   std::optional<std::string> about_server_turns();
   std::vector<std::string> about_mps();
   std::optional<std::vector<ipc::Mps>> describe_mps();

@@ -202,6 +202,14 @@ sched::SliceResult<std::string> Manager::slice_for(const Session& session, const
   return asked;
 }
 
+/// Where programs in no slice are refused, so is one that names a slice in which it cannot be.
+sched::SliceError Manager::refused_start(sched::SliceError error) const {
+  using Code = sched::SliceError::Code;
+  const bool nowhere = error.code == Code::no_such_slice || error.code == Code::permission_denied;
+  if (nowhere && scheduler_.options().default_slice.empty()) error.code = Code::no_slice;
+  return error;
+}
+
 /// That takes the program in, if it asks for none; "": none does.
 std::string Manager::slice_of(const Session& session, const std::string& exe) const {
   const sched::SliceTree& tree = scheduler_.tree();
@@ -253,7 +261,7 @@ Answer Manager::attach(Session& session, ipc::Fields& fields) {
     const std::string instead = slice_of(session, exe);
     found = instead.empty() ? "/" : instead;
   }
-  if (!found) return refuse(found.error());
+  if (!found) return refuse(resumed ? found.error() : refused_start(found.error()));
   const std::string& slice = *found;
   if (!budgets_.exempt(session.peer().uid) && clients_of(session.peer().uid) >= kMaxClientsOfUser)
     return invalid("slice", "user " + std::to_string(session.peer().uid) + " has " + std::to_string(kMaxClientsOfUser) +

@@ -81,17 +81,24 @@ TEST_F(JoinTest, WhatNoSliceTakesInIsRefusedWhereThereIsNoDefault) {
   config.daemon.default_slice = "";
   start({}, config);
   create("taken", {{"join", "user:4000001"}});
+  EXPECT_NE(json::serialize(call("GetStatus").parameters.at("notes")).find("programs in no slice are refused"),
+            std::string::npos);
   auto guest = connect_as(kGuest), other = connect_as(kHost), names = connect_as(kHost), back = connect_as(kHost);
   EXPECT_EQ(text(attach(guest, "")), "taken");
   EXPECT_EQ(text(call(other, "GetMpsPercentage", {{"slice", ""}})), "io.gpuctl.NoSlice");
   EXPECT_EQ(text(attach(other, "")), "io.gpuctl.NoSlice");
   EXPECT_EQ(text(attach(names, "/")), "/") << "that is a slice";
+  auto mistyped = connect_as(kHost);
+  for (const char* slice : {"takne", "taken"}) {
+    EXPECT_EQ(text(call(mistyped, "GetMpsPercentage", {{"slice", slice}})), "io.gpuctl.NoSlice") << slice;
+    EXPECT_EQ(text(attach(mistyped, slice)), "io.gpuctl.NoSlice") << slice;
+  }
   EXPECT_EQ(text(attach(back, "taken", true)), "/") << "it runs already, and would go on without limits";
   const json::array events = call("Events").parameters.at("events").as_array();
   const auto refused = std::ranges::count_if(events, [](const json::value& event) {
     return event.at("kind") == "refused" && event.at("text").as_string().ends_with("NoSlice");
   });
-  EXPECT_EQ(refused, 1) << "of one program, however often it asks: " << json::serialize(events);
+  EXPECT_EQ(refused, 1) << "of one process, however often it asks: " << json::serialize(events);
 }
 
 /// Its library says the name of the slice that it was in.

@@ -24,7 +24,7 @@ Answer Manager::get_mps_percentage(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   // Who asks has an MPS started, and kept for a while.
   const auto found = slice_for(session, asked, exe);
-  if (!found) return refuse(found.error());
+  if (!found) return refuse(refused_start(found.error()));
   const std::string& slice = *found;
   scheduler_.choose_isolation(now_ns());
   const auto answer_later = [this, &session, slice, own_queues] {

@@ -77,6 +77,16 @@ std::optional<std::string> Manager::why_not_isolated() const {
          "-c DEFAULT)";
 }
 
+/// What becomes of programs that no slice takes in, where that is not what a reader of default_slice may think.
+std::optional<std::string> Manager::about_default_slice() const {
+  const std::string& path = scheduler_.options().default_slice;
+  if (path.empty())
+    return "programs in no slice are refused (default_slice = \"none\" in gpuctl.toml)" +
+           std::string(scheduler_.tree().find("none") == nullptr ? "" : "; the slice none is not meant by that");
+  if (scheduler_.tree().find(path) != nullptr) return std::nullopt;
+  return "there is no slice " + path + ", which default_slice in gpuctl.toml names: what no slice takes in is in /";
+}
+
 /// Who says how long the turns of the MPS server last beside isolated programs. Empty where there are none.
 std::optional<std::string> Manager::about_server_turns() {
   const bool asked =

@@ -174,7 +174,11 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   paths.insert(paths.begin(), path);
   sched::SliceTree tree = scheduler_.tree();
-  if (auto changed = change_all(paths, settings, caller(session), tree); !changed) return refuse(changed.error());
+  if (auto changed = change_all(paths, settings, caller(session), tree); !changed) {
+    sched::SliceError error = changed.error();
+    if (paths.size() > 1 && !error.reason.empty()) error.reason = "slice " + error.path + ": " + error.reason;
+    return refuse(error);
+  }
   std::vector<std::string> doubts;
   if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
   if (check) return checked(tree, paths, doubts);
@@ -295,6 +299,7 @@ Answer Manager::get_status(Session&, ipc::Fields&) {
     if (const auto line = scheduler_.isolation_now(path))
       status.notes.push_back("slice " + path + ": isolation is auto, now " + *line);
   for (std::string& line : about_unmanaged()) status.notes.push_back(std::move(line));
+  if (auto line = about_default_slice()) status.notes.push_back(std::move(*line));
   if (auto line = driver_limits_.problem()) status.notes.push_back(std::move(*line));
   if (auto line = why_not_isolated()) status.notes.push_back(std::move(*line));
   for (std::string& line : about_mps()) status.notes.push_back(std::move(line));

@@ -59,6 +59,7 @@ TEST_F(ManagerTest, SeveralSlicesAreSetTogetherOrNoneIs) {
   EXPECT_EQ(set({"b"}, {{"reserve", 100}, {"weight", 8}}).error, "io.gpuctl.ReserveDoesNotFit");
   EXPECT_EQ(set({"no"}, {{"weight", 8}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(set({"b", "a"}, {{"weight", 8}}).error, "io.gpuctl.InvalidValue");
+  EXPECT_EQ(set({"b"}, {{"join", "user:65"}}).parameters.at("reason").as_string(), "slice a: user 65 joins b already");
   EXPECT_EQ(slice("a").at("weight"), 7);
   EXPECT_EQ(slice("a").at("reserve"), 0);
   EXPECT_EQ(set({"b"}, {{"reserve", 50}}).error, "");

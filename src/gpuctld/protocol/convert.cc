@@ -140,7 +140,7 @@ ipc::Reply to_reply(const sched::SliceError& error) {
     case Code::permission_denied:
       return reply("PermissionDenied", {{"path", path}});
     case Code::no_slice:
-      return reply("NoSlice", {});
+      return reply("NoSlice", path.empty() ? boost::json::object{} : boost::json::object{{"path", path}});
   }
   return {};
 }

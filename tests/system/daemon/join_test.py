@@ -120,7 +120,11 @@ class Join(instance.SystemTest):
         refused = self.gpuctl("create-slice", "b", "--join", "exe:bench", check=False)
         self.assertEqual(
             (refused.returncode, refused.stderr.splitlines()[0]),
-            (2, "gpuctl: --join: exe 'bench' is no full path of a program, such as exe:/usr/bin/ollama"),
+            (
+                2,
+                "gpuctl: --join: exe 'bench' is no full path of a program, in at most 255 characters of ASCII, such as "
+                "exe:/usr/bin/ollama",
+            ),
         )
 
     def make_unit(self):
