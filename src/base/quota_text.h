@@ -35,9 +35,8 @@ inline constexpr std::chrono::milliseconds kLeastPeriod{10}, kGreatestPeriod{100
 
 /// What such values must look like, for errors.
 inline constexpr std::string_view kQuotaForm =
-    "none, or a time of each period such as 40ms/100ms: from 1ms to the whole period, which is from 10ms to 1s; for "
-    "one "
-    "GPU 0:40ms/100ms, or a list that names each GPU once such as 40ms/100ms,1:none";
+    "none, or a time of each period such as 40ms/100ms: from 1ms to the whole period, which is from 10ms to 1s; "
+    "for one GPU 0:40ms/100ms, or a list that names each GPU once such as 40ms/100ms,1:none";
 inline constexpr std::string_view kBurstForm =
     "none, or a time from 1ms to 1s such as 20ms; for one GPU 0:20ms, or a list that names each GPU once such as "
     "20ms,1:none";
