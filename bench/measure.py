@@ -46,6 +46,7 @@ from .steps import (
     storms,
     swap,
     time_slices,
+    two_gpus,
 )
 
 # step: function, most seconds it may take
@@ -89,6 +90,8 @@ STEPS = {
     "freeze": (controller.step_freeze, 150),
     "memory": (controller.step_memory, 100),
     "accounts": (controller.step_accounts, 100),
+    "devices": (two_gpus.step_devices, 120),
+    "admission": (two_gpus.step_admission, 90),
     "swap": (swap.step_swap, 280),
     "kept": (swap.step_kept, 60),
     "energy": (swap.step_energy, 120),

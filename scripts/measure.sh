@@ -34,6 +34,7 @@
 #   timeslice    LS beside cuBLAS where programs take turns; with --no-mps
 #   quotas,weights,freeze,memory,accounts   what slices are set to beside what programs get; with --no-mps; some seven
 #                minutes in all
+#   devices,admission   one program on two GPUs; what is refused as it cannot be kept; with --no-mps; two minutes
 #   swap,kept,energy   memory of frozen programs on the host, memory kept for a slice, energy; with --no-mps; need
 #                PyTorch; up to four minutes
 #   screen       the screen of README.md; with --no-mps

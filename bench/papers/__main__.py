@@ -16,7 +16,7 @@ import time
 
 from ..lab.modes import LabOfModes, gpus
 from ..measure import Table, heading
-from .experiments import EXPERIMENTS, MODES, Programs
+from .experiments import EXPERIMENTS, MODES, NotHere, Programs
 from .sides import entered, serving
 
 SIDE_S = 10  # a first guess
@@ -42,6 +42,9 @@ class Run:
             for one in list(self.experiments):
                 try:
                     self.rows(one.prepare())
+                except NotHere as reason:
+                    self.table.add(f"{one.name}: NOT RUN: {reason}")
+                    self.experiments.remove(one)
                 except (RuntimeError, OSError, subprocess.SubprocessError) as error:
                     self.fail(one, "alone", error)
                     self.experiments.remove(one)

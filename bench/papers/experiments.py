@@ -6,7 +6,7 @@ import time
 import tomllib
 
 from ..corun.configurations import MANAGED, MPS, TIME_SLICED, OfSms
-from . import bootstrap, flep, frs, smguard
+from . import bootstrap, flep, frs, smguard, torch_applications
 from .effisha import ASSIGNMENTS, WORKLOADS
 from .kernels import EFFISHA, FLEP, SMGUARD
 from .kernels import FRS as FRS_KERNELS
@@ -23,14 +23,14 @@ class Programs(Schedulers):
     side = None
     checks = True  # whether a last result is compared with the CPU's, for which programs start more slowly
 
-    def start(self, members, check="last"):
-        return super().start(members, check if self.checks else "none")
+    def start(self, members, period=None, check="last"):
+        return super().start(members, period, check if self.checks else "none")
 
-    def start_one(self, where, words):
+    def start_one(self, where, command):
         if self.side is None:
-            return super().start_one(where, words)
+            return super().start_one(where, command)
         with self.lab.environment(**self.side.env.get(where, {})):
-            return self.lab.start_bench(where if self.side.ours else None, *words)
+            return super().start_one(where if self.side.ours else None, command)
 
     def live(self, members, starts_ms, period_ms, repetitions, variants):
         """run(), with all variants in one start of the programs: between two of them, for some periods that do not
@@ -38,8 +38,7 @@ class Programs(Schedulers):
         """
         of_variant = repetitions + math.ceil(1000 * self.lab.size(GAP_S, 5 * GAP_S) / self.ms(period_ms))
         count = of_variant * len(variants)
-        period = ("--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000, "--count", count + 1)
-        programs = self.start([(where, one, (*period, *options)) for where, one, options in members])
+        programs = self.start(members, (self.ms(period_ms) * 1000, count + 1))
         changes = list(variants.values())
         changes[0]()
         began = self.begin(programs, starts_ms)
@@ -60,6 +59,10 @@ class Programs(Schedulers):
         return found
 
 
+class NotHere(Exception):
+    """What an experiment needs is not here."""
+
+
 class Experiment:
     """`sides` are played by turns. play() returns what one start comes to, by what is a row's side."""
 
@@ -69,9 +72,12 @@ class Experiment:
     def __init__(self, lab, programs):
         self.lab, self.programs = lab, programs
 
+    def application(self, name, ms, kernel):
+        return self.programs.application(name, ms, kernel)
+
     def alone(self, wanted):
         """Makes applications of (paper's name, milliseconds, kernel) and measures them alone."""
-        applications = [self.programs.application(*one) for one in wanted]
+        applications = [self.application(*one) for one in wanted]
         with self.lab.gpuctld():
             self.lab.gpuctl("create-slice", "set")
             self.programs.measure_alone([(a, one[1]) for a, one in zip(applications, wanted)])
@@ -235,17 +241,23 @@ class SmGuard(Pairs):
 class FrsOrders(Experiment):
     """Each start is another order of the applications."""
 
-    name = "FRS"
+    name, figure = "FRS", "FRS Figure 4"
     repetitions = 4
+    policies = frs.POLICIES
+    paper = dict(zip(frs.POLICIES, zip((1.95, 1.96, 4.87, 6.0, 2.44), (0.70, 0.63, 1.41, 2.99, 0.42))))
     sides = (
         Side("MPS"),
         Side("time-slicing", TIME_SLICED),
         Side("gpuctl", slices=(("set", ()),), policy="srt"),
     )
 
-    def prepare(self):
+    def those(self):
+        """Name, milliseconds and kernel of each application."""
         durations = self.lab.size(FRS, {name: FRS[name] for name in ("PF", "MM", "RED")})
-        self.wanted = [(name, ms, FRS_KERNELS[name]) for name, ms in durations.items()]
+        return [(name, ms, FRS_KERNELS[name]) for name, ms in durations.items()]
+
+    def prepare(self):
+        self.wanted = self.those()
         self.applications = self.alone(self.wanted)
         yield from self.heading(self.applications, self.wanted)
 
@@ -265,7 +277,7 @@ class FrsOrders(Experiment):
                 f"gpuctl, {policy}": lambda policy=policy: self.lab.call(
                     "SetSlice", path="/", settings={"policy": policy}
                 )
-                for policy in frs.POLICIES
+                for policy in self.policies
             }
             launches = self.programs.live(members, starts, period_ms, repetitions, variants)
             launches |= self.limits(order)
@@ -277,28 +289,43 @@ class FrsOrders(Experiment):
     def limits(self, order):
         """What each policy comes to in this order where handing over costs nothing and durations are known."""
         members = [(one.name, one.managed_ms, 0, at * GAP_MS, 0) for at, one in enumerate(order)]
-        for policy, times in self.programs.simulate("frs", members, frs.POLICIES, dispatch_ms=0, preempt_ms=0):
+        for policy, times in self.programs.simulate("frs", members, self.policies, dispatch_ms=0, preempt_ms=0):
             yield f"limit of {policy} (simulated)", [[(0, times[one.name])] for one in order]
 
     def rows(self, found):
-        paper = dict(zip(frs.POLICIES, zip((1.95, 1.96, 4.87, 6.0, 2.44), (0.70, 0.63, 1.41, 2.99, 0.42))))
         for side, orders in found.items():
             if not orders:
                 continue
             figures = frs.figures([orders[number] for number in sorted(orders)])
-            antt, dntt = paper.get(side.split(", ")[-1], ("", "")) if side.startswith("gpuctl") else ("", "")
-            yield f"FRS Figure 4, {side}: ANTT", str(antt), bootstrap.words(figures["antt"])
+            antt, dntt = self.paper.get(side.split(", ")[-1], ("", "")) if side.startswith("gpuctl") else ("", "")
+            yield f"{self.figure}, {side}: ANTT", str(antt), bootstrap.words(figures["antt"])
             yield (
-                f"FRS Figure 4, {side}: DNTT of means; by order",
+                f"{self.figure}, {side}: DNTT of means; by order",
                 str(dntt),
                 (f"{figures['dntt_of_means']:.2f}; {bootstrap.words(figures['dntt'])}"),
             )
             yield (
-                f"FRS Figure 4, {side}: STP of means; by order",
+                f"{self.figure}, {side}: STP of means; by order",
                 "",
                 (f"{figures['stp_of_means']:.2f}; {bootstrap.words(figures['stp'])}"),
             )
-            yield f"FRS Figure 3, {side}: NTT", "", ", ".join(f"{n} {v:.2f}" for n, v in figures["means"].items())
+            yield f"{self.name}, {side}: NTT", "", ", ".join(f"{n} {v:.2f}" for n, v in figures["means"].items())
+
+
+class TorchOrders(FrsOrders):
+    """The same with PyTorch's operations, of many launches in original form each."""
+
+    name = figure = "PyTorch"
+    policies = ("fcfs", *frs.POLICIES, "dprr")
+    paper = {}
+
+    def those(self):
+        if self.lab.software:
+            raise NotHere("needs a GPU and PyTorch")
+        return torch_applications.WANTED
+
+    def application(self, name, ms, kernel):
+        return torch_applications.made(self.lab, name, ms, kernel)
 
 
 class EffiSha(Experiment):
@@ -393,5 +420,12 @@ class EffiSha(Experiment):
                 yield f"EffiSha Figure 12, {side}: until all are done, over MPS", "<= 1.05", bootstrap.words(longer, 3)
 
 
-EXPERIMENTS = {"flep8": Flep8, "flep10": Flep10, "frs": FrsOrders, "effisha": EffiSha, "smguard": SmGuard}
+EXPERIMENTS = {
+    "flep8": Flep8,
+    "flep10": Flep10,
+    "frs": FrsOrders,
+    "effisha": EffiSha,
+    "smguard": SmGuard,
+    "torch": TorchOrders,
+}
 MODES = (MPS, MANAGED, TIME_SLICED)

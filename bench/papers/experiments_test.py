@@ -1,12 +1,17 @@
 """Tests of what is said of the papers' experiments, and of the sides beside which they run."""
 
+import pathlib
+import tempfile
 import types
 import unittest
 
 from bench.corun.configurations import MANAGED, TIME_SLICED
-from bench.papers.experiments import EXPERIMENTS, MODES, by_start, over
+from bench.lab.samples import read_samples
+from bench.papers import torch_jobs
+from bench.papers.experiments import EXPERIMENTS, MODES, NotHere, by_start, over
 from bench.papers.kernels import EFFISHA, EXTENTS, FLEP, FRS, SMGUARD
 from bench.papers.schedulers import durations_apart
+from bench.papers.torch_applications import PROGRAM, WANTED, TorchApplication
 
 
 def made(name):
@@ -72,6 +77,26 @@ class ExperimentsTest(unittest.TestCase):
         rows = said(made("frs").rows(found))
         self.assertTrue(rows["FRS Figure 4, gpuctl, frs: ANTT"].startswith("2.50 ("))
         self.assertTrue(rows["FRS Figure 4, gpuctl, frs: DNTT of means; by order"].startswith("0.00; 1.00 ("))
+
+    def test_jobs_of_pytorch_are_in_order_and_in_the_file_of_samples(self):
+        done = []
+        times = torch_jobs.periodic(lambda: done.append(0), 0, 10, 3)
+        self.assertEqual(len(done), 3)
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch, "samples")
+            torch_jobs.write_samples(path, times)
+            read = [(one["issue_ns"], one["complete_ns"]) for one in read_samples(path)]
+        self.assertEqual(read, times)
+        self.assertEqual([instant for pair in read for instant in pair], sorted(i for pair in times for i in pair))
+
+    def test_programs_of_pytorch(self):
+        self.assertEqual({job for _, _, job in WANTED}, set(torch_jobs.JOBS))
+        command = TorchApplication("sort", "sort", (), 7).command(None, "FILE", (50, 3), (), "last")
+        self.assertEqual(command[1:5], [PROGRAM, "sort", "--repeats", 7])
+        self.assertTrue(PROGRAM.exists())
+        lab = types.SimpleNamespace(size=lambda real, rehearsal: real, software=True)
+        with self.assertRaises(NotHere):
+            list(EXPERIMENTS["torch"](lab, None).prepare())
 
     def test_rows_of_effisha(self):
         found = {

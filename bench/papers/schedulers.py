@@ -56,6 +56,14 @@ class Application:
         check = "none" if self.kernel in UNCHECKED else check
         return [self.kernel, "--extent", ",".join(map(str, self.extent)), *repeats, "--check", check]
 
+    def command(self, lab, samples, period, options, check):
+        """Of a program that waits for begin() and writes its samples. `period`: microseconds, how many launches; none:
+        the options say it.
+        """
+        arrival = ("--arrival", "periodic", "--period-us", period[0], "--count", period[1]) if period else ()
+        words = ("--no-gpu-time", "--start-on-input", "--samples", samples, *arrival, *options, "--json")
+        return [lab.bench_path, "run", *self.arguments(check), *words]
+
 
 def durations_apart(launches, period_ms):
     """`launches`: of each program its (issued, completed) in each period, in the order in which they come. Returns of
@@ -132,10 +140,7 @@ class Schedulers:
         the list of (issued, completed), in ms of its period. One more period is not counted: programs that are done
         check a last result in it, with another launch.
         """
-        period = ("--arrival", "periodic", "--period-us", self.ms(period_ms) * 1000, "--count", count + 1)
-        programs = self.start(
-            [(slice_path, application, (*period, *options)) for slice_path, application, options in members]
-        )
+        programs = self.start(members, (self.ms(period_ms) * 1000, count + 1))
         times = self.finish(programs, self.begin(programs, starts_ms))
         if any(len(of_one) != count + 1 for of_one in times):
             raise RuntimeError(f"{[len(of_one) for of_one in times]} launches, not {count + 1} each")
@@ -149,20 +154,20 @@ class Schedulers:
         self.lab.record(run=[application.name for _, application, _ in members], launches_ms=launches)
         return launches
 
-    def start(self, members, check="last"):
-        """Starts programs that wait for begin(), each with a file for its samples."""
+    def start(self, members, period=None, check="last"):
+        """Starts programs that wait for begin(), each with a file for its samples. `period`: as command() has it."""
         self.runs += 1
         programs = []
         for index, (where, application, options) in enumerate(members):
             samples = self.lab.scratch / f"schedulers-{self.runs}-{index}"
-            words = (*application.arguments(check), "--no-gpu-time", "--start-on-input", "--samples", samples, *options)
-            programs.append((self.start_one(where, words), samples))
+            command = application.command(self.lab, samples, period, options, check)
+            programs.append((self.start_one(where, command), samples))
         for program, _ in programs:
             program.wait_ready()
         return programs
 
-    def start_one(self, slice_path, words):
-        return self.lab.start_bench(slice_path, *words)
+    def start_one(self, slice_path, command):
+        return self.lab.start(slice_path, *command)
 
     def begin(self, programs, starts_ms):
         """Starts the programs. Returns the origin of their times, by CLOCK_MONOTONIC in ns."""
@@ -187,7 +192,7 @@ class Schedulers:
         """Runs a program in each of these slices that launches the application so often, two launches in flight.
         Returns the duration, in ms, and the number of evictions.
         """
-        programs = self.start([(path, application, ("--depth", 2, "--count", count)) for path in slices], "none")
+        programs = self.start([(path, application, ("--depth", 2, "--count", count)) for path in slices], check="none")
         begin = self.begin(programs, [0] * len(programs))
         evictions = {}
         while any(program.process.poll() is None for program, _ in programs):
