@@ -320,6 +320,12 @@ void Lane::look_at_marks() {
   marks_reached = reached;
 }
 
+bool Lane::confined_is_over() const {
+  const NoCapture guard;
+  if (!guard) return false;
+  return open() ? driver().cuStreamQuery(place_.there.stream) == CUDA_SUCCESS : is_reached(join);
+}
+
 bool Lane::is_over() const {
   const NoCapture guard;
   if (!guard) return false;

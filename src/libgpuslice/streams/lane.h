@@ -102,6 +102,8 @@ struct Lane : std::enable_shared_from_this<Lane> {
   void look_at_marks();
   /// Whether everything in the stream is complete.
   bool is_over() const;
+  /// Whether the confined launches are. The program's stream may go on with others, which are in no lane.
+  bool confined_is_over() const;
 
  private:
   friend void join_open(CUstream);

@@ -372,6 +372,7 @@ std::vector<Opaque::Stuck> Opaque::stuck() {
     const std::unique_lock turn(lane->mutex, std::try_to_lock);
     if (!turn.owns_lock()) continue;
     lane->suspect = 0;
+    if (lane->confined_is_over()) continue;
     lane->stuck = kernel;
     found.push_back({kernel, lane->latest_sms, (now - at) / 1'000'000});
   }

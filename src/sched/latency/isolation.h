@@ -52,6 +52,7 @@ struct IsolationChoice {
     others_do_more,  ///< both were measured, and both meet the target or are about the same
     meets_target,    ///< the other one misses it, or is neither known nor needed
     to_be_tried,     ///< the other one misses the target
+    misses_little,   ///< it is isolated, which is not so bad that shared would be tried
     nothing_known,
     short_target,   ///< nothing is known, and it is below kLeastIsolated
     many_isolated,  ///< nothing is known, and kMostUnmeasured others are apart

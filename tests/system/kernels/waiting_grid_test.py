@@ -6,6 +6,34 @@ from tests.system.sharing.cooperative_test import PROGRAM, SUCCESS
 BLOCKS_ON_SM = 32
 WHOLE = BLOCKS_ON_SM * instance.SMS
 HALF = instance.SMS // 2
+# Its first launch has company: in the same stream, for some seconds, one kernel after the other, some of them ahead.
+BUSY_S = 9
+THEN_BUSY = PROGRAM.replace(
+    ".visible .entry each(",
+    """.visible .entry nap(.param .u64 arrived)
+{
+  nanosleep.u32 1000000;
+  nanosleep.u32 1000000;
+  ret;
+}
+.visible .entry each(""",
+).replace(
+    "    done = cuda.cuCtxSynchronize()\n",
+    f"""    if "nap" not in globals():
+        import itertools, time
+        nap, events = ctypes.c_void_p(), [ctypes.c_void_p() for _ in range(4)]
+        cuda.cuModuleGetFunction(ctypes.byref(nap), module, b"nap")
+        for event in events: cuda.cuEventCreate(ctypes.byref(event), 2)
+        print("busy", flush=True)
+        until = time.monotonic() + {BUSY_S}
+        for number in itertools.count():
+            if time.monotonic() >= until: break
+            cuda.cuEventSynchronize(events[number % 4])
+            launch(nap, 1, 1, 1, 1, 1, 1, 0, None, parameters, None)
+            cuda.cuEventRecord(events[number % 4], None)
+    done = cuda.cuCtxSynchronize()
+""",
+)
 NOT_HELD = "do not hold all its blocks at once, which may wait for each other"
 
 
@@ -67,6 +95,20 @@ class WaitingGrid(instance.SystemTest):
                 self.gpuctl("freeze", "s")
                 self.gpuctl("thaw", "s")
                 self.assertEqual(program.answer("meet"), f"{SUCCESS} 0 {BLOCKS_ON_SM * HALF}")
+
+    def test_one_that_has_ended_is_not_said_to_be_stuck_while_its_stream_goes_on(self):
+        gpuctld = self.start_daemon(config="")
+        self.gpuctl("create-slice", "s", "--max", HALF)
+        program = self.start_script_in("s", THEN_BUSY, says="0 0 0 0 0")
+        program.tell("Kernel", "meet", BLOCKS_ON_SM * HALF)
+        self.assertEqual(program.answer("its first launch"), "busy")
+        self.gpuctl("set", "s", "max=none")
+        self.assertEqual(program.answer("its last one"), f"{SUCCESS} 0 {BLOCKS_ON_SM * HALF}")
+        self.assertNotIn("has not ended", gpuctld.err())
+        self.gpuctl("set", "s", f"max={HALF}")
+        instance.wait_until(lambda: self.usage("s", program.pid)["granted"] == HALF, "the grant")
+        self.ask(program, "meet", BLOCKS_ON_SM * HALF)
+        self.wait_for(program, "meet", f"on {HALF} (a green context)")
 
     def test_one_that_waits_for_another_launch_is_said_to_be_stuck(self):
         gpuctld = self.start_daemon()
