@@ -72,6 +72,8 @@ class Client {
   void read_latencies(std::uint64_t now_ns, bool at_once, const TakeLatencies& take);
 
   /// Whether the client says that a burst of its goes on there.
+  /// How many bursts, or requests, have ended. Counts up, and wraps.
+  std::uint32_t bursts_ended(std::size_t slot) const { return ipc::load(ipc::latency_at(*stub_.get(), slot).counted); }
   bool in_burst(std::size_t slot) const { return ipc::load(ipc::latency_at(*stub_.get(), slot).open) != 0; }
 
   /// Whether it is held (ipc::kHeld) and says that it has nothing left there.

@@ -14,6 +14,7 @@
 #include "gpuctld/clients/in_force.h"
 #include "gpuctld/clients/launch_rate.h"
 #include "gpuctld/clients/leaving_times.h"
+#include "sched/temporal/burst_work.h"
 #include "ipc/stub.h"
 #include "sched/shares/turns.h"
 
@@ -25,6 +26,8 @@ class JobQueue;
 struct ClientJob {
   std::uint64_t id = 0;                  ///< of the job; 0: nothing is outstanding
   std::uint64_t launch = 0;              ///< ipc::Head::launch
+  std::chrono::nanoseconds takes{};      ///< as predicted, alone on the whole device
+  std::chrono::nanoseconds behind{};     ///< what its burst is expected to do after it
   std::uint32_t claimed = 0;             ///< block-tasks claimed, as last told to the policy
   std::chrono::nanoseconds unclaimed{};  ///< time that those not claimed then take, on the whole device
   std::chrono::nanoseconds ran{};        ///< time it ran, converted to time with all the SMs it can use
@@ -114,6 +117,7 @@ struct WrittenGrant {
 struct PlaceInQueue {
   JobQueue* queue = nullptr;  ///< in which it takes turns; null: no policy for jobs
   ClientJob job;
+  sched::BurstWork burst;
   std::uint32_t admitted = ipc::kUnlimited;  ///< the most CapSM that its policy for jobs lets it have
   /// The fewest CapSM that it is to have while it has work, which may be more than this work fills; 0: what it fills.
   std::uint32_t spread = 0;

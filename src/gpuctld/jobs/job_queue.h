@@ -3,8 +3,9 @@
 // the most that the device's allocator may give each client (Client::Slot::admitted). So SMs change hands as under
 // `share`: no client gets them before the client that had them has left.
 //
-// A client is one job on a device: its oldest outstanding launch. The next launch is another job of the same owner. A
-// launch in original form cannot be evicted; without a grant its client starts no other. A job has unknown length if
+// A client is one job on a device: its oldest outstanding launch. The next launch is another job of the same owner. How
+// long a job takes counts what is expected behind it in its burst (sched/temporal/burst_work.h), so that all of it is one application.
+// A launch in original form cannot be evicted; without a grant its client starts no other. A job has unknown length if
 // the client has demand but reports no launch, or if it is a launch in original form of a kernel that was never timed.
 // While no client has anything outstanding, the one that ran last keeps the device, so that its next launch needs no
 // decision.
@@ -80,6 +81,7 @@ class JobQueue {
   void look_at(const Member& member, std::uint64_t now_ns);
   void arrive(const New& job);
   void follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
+  void note_used(const Member& member, std::uint64_t now_ns);
   void follow_progress(const Member& member, const sched::Job& job, std::uint64_t now_ns);
   bool at_work(const Member& member, const sched::Job& job, std::uint64_t now_ns) const;
   bool start_those_at_work(std::uint64_t now_ns);

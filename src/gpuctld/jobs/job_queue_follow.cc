@@ -27,6 +27,7 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
   const std::uint64_t launch = head ? head->launch : unknown ? kUnknownLaunch : 0;
   if (job.launch == launch) return;
   const bool was_idle = job.id == 0;
+  note_used(member, now_ns);
   leave(job, instant(now_ns));
   // A launch that waited behind an earlier one of the same client arrives when that one is over.
   if (launch != 0) new_.push_back({member, head, instant(head && was_idle ? head->issued_ns : now_ns)});
@@ -36,6 +37,8 @@ void JobQueue::arrive(const New& arrived) {
   const Member& member = arrived.member;
   ClientJob& job = member.job();
   const std::uint32_t uid = member.client->identity().uid;
+  sched::BurstWork& burst = member.at().burst;
+  burst.comes(member.client->bursts_ended(member.slot), arrived.head ? arrived.head->kernel : 0);
   job = {.id = ++next_id_,
          .launch = arrived.head ? arrived.head->launch : kUnknownLaunch,
          .inherits = member.at().written > 0};
@@ -57,6 +60,9 @@ void JobQueue::arrive(const New& arrived) {
     arrival.eviction = knowledge_.eviction(uid, head->kernel);
   }
   if (arrived.head) job.unclaimed = arrival.predicted;
+  job.takes = arrival.predicted;
+  arrival.behind = job.behind = burst.behind(job.takes);
+  arrival.predicted += job.behind;
   scheduler_.arrive(arrival, arrived.arrived);
   anything_new_ = true;
 }
@@ -82,20 +88,30 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
   follow_progress(member, *job, now_ns);
 }
 
+/// The time since the last look, in which the member's job may have run.
+void JobQueue::note_used(const Member& member, std::uint64_t now_ns) {
+  ClientJob& own = member.job();
+  const sched::Job* job = scheduler_.find(own.id);
+  if (job != nullptr && job->state == JobState::running && own.seen_ns != 0) {
+    const std::uint32_t usable = std::min(job->need.count, sms_);
+    const auto elapsed = static_cast<double>((instant(now_ns) - instant(own.seen_ns)).count());
+    const Time ran{std::llround(elapsed * knowledge_.speed(job->kernel, job->granted.count, usable, sms_))};
+    own.ran += ran;
+    member.at().burst.used(ran);
+  }
+  own.seen_ns = now_ns;
+}
+
 void JobQueue::follow_progress(const Member& member, const sched::Job& job, std::uint64_t now_ns) {
   ClientJob& own = member.job();
   const Time now = instant(now_ns);
-  if (job.state == JobState::running && own.seen_ns != 0) {
-    const std::uint32_t usable = std::min(job.need.count, sms_);
-    const auto elapsed = static_cast<double>((now - instant(own.seen_ns)).count());
-    own.ran += Time{std::llround(elapsed * knowledge_.speed(job.kernel, job.granted.count, usable, sms_))};
-  }
-  own.seen_ns = now_ns;
+  note_used(member, now_ns);
+  const auto left = [&](Time of_launch) { scheduler_.observe(job.id, of_launch + own.behind, now); };
   // Work of unknown length is expected to go on for as long as it has gone on so far.
-  if (own.launch == kUnknownLaunch || !own.known) scheduler_.observe(job.id, std::max(kUnknownDuration, own.ran), now);
+  if (own.launch == kUnknownLaunch || !own.known) left(std::max(kUnknownDuration, own.ran));
   if (own.original) {
     // A launch in original form: what is left of its prediction. Once it is late: as long as it has been late so far.
-    if (own.known) scheduler_.observe(job.id, std::chrono::abs(job.predicted - own.ran), now);
+    if (own.known) left(std::chrono::abs(own.takes - own.ran));
     return;
   }
   const std::optional<ipc::Head> head = member.client->head(member.slot, now_ns);
@@ -103,12 +119,12 @@ void JobQueue::follow_progress(const Member& member, const sched::Job& job, std:
     // Time alone finishes no block-task. A launch whose workers do not progress would seem to be over, and would get
     // even fewer SMs. A claim that is only late should not change all grants, so this waits until nothing would be
     // left.
-    if (job.remaining == Time{0} && own.unclaimed > Time{0}) scheduler_.observe(job.id, own.unclaimed, now);
+    if (job.remaining == Time{0} && own.unclaimed > Time{0}) left(own.unclaimed);
     return;
   }
   own.claimed = head->claimed;
-  own.unclaimed = sched::corrected_remaining(job.predicted, own.ran, head->claimed, head->total);
-  scheduler_.observe(job.id, own.unclaimed, now);
+  own.unclaimed = sched::corrected_remaining(own.takes, own.ran, head->claimed, head->total);
+  left(own.unclaimed);
   // Launches that wait behind this one go on with its grant.
   if (head->claimed < head->total || member.at().outstanding > 1) return;
   own.tail = true;

@@ -75,6 +75,27 @@ TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
   EXPECT_EQ(b.granted(), 132u);
 }
 
+TEST(JobsInScheduler, ABurstOfShortLaunchesIsALongJob) {
+  Scheduler scheduler({gpu(132)}, with_equal_weights("srt"));
+  FakeJob a(scheduler, "low"), b(scheduler, "high");
+  std::uint64_t now = kMs;
+  for (std::uint64_t launch = 1; launch <= 10; ++launch, now += kMs) {
+    a.head(launch);
+    settle(scheduler, {&a}, now);
+  }
+  a.head(0);
+  settle(scheduler, {&a}, now);
+  ipc::store(ipc::latency_at(*a.stub.get(), 0).counted, 1u);
+  a.head(11);
+  settle(scheduler, {&a}, now += kMs);
+  ASSERT_EQ(a.state(), "running");
+  b.kernel = 8;
+  b.head(1, 132 * 5);
+  scheduler.update(now + kMs / 2);
+  EXPECT_EQ(a.state(), "to-evict") << "its launch takes 1 ms, and nine follow";
+  EXPECT_EQ(b.state(), "to-run");
+}
+
 TEST(JobsInScheduler, ASliceBeginsWhenTheWorkersAreThere) {
   Scheduler scheduler({gpu(132)}, with_equal_weights("rr:quantum_ms=2"));
   FakeJob a(scheduler, "low"), b(scheduler, "high");

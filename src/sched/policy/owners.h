@@ -66,7 +66,7 @@ struct Burst {
     if (now != ended) *this = {};
   }
   void left(const Job& job, Time now) {
-    turnaround += now - job.arrived, alone += job.predicted;
+    turnaround += now - job.arrived, alone += job.predicted - job.behind;
     for (; turnaround > kRemembered; turnaround /= 2) alone /= 2;
     ended = now;
   }

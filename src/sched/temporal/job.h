@@ -33,6 +33,7 @@ struct Arrival {
   CapSM need{};              ///< the most it can fill; 0 counts as 1
   Time predicted{};          ///< duration alone on the whole device; less than 1 ns counts as 1 ns
   Time eviction{};           ///< predicted cost of evicting it once
+  Time behind{};             ///< the part of `predicted` that is for later launches of its burst, each of them a job
 };
 
 /// One job in the table of a Scheduler. Policies read all of it and write `mark` alone.
@@ -58,6 +59,7 @@ struct alignas(64) Job {
   std::uint32_t evictions = 0;  ///< how often it lost all its SMs
   JobState state = JobState::ready;
   bool tail = false;  ///< all its block-tasks are claimed: it cannot use more SMs nor be evicted
+  Time behind{};      ///< Arrival::behind
 
   bool holds() const { return state == JobState::running || state == JobState::to_evict; }
   /// T_w at `now`.

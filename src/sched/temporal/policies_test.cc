@@ -1,6 +1,7 @@
 // Tests each policy against its paper, in situations small enough to work out by hand.
 #include <gtest/gtest.h>
 
+#include "sched/policy/owners.h"
 #include "sched/testing/instant.h"
 
 namespace gpuctl::sched::policies_test {
@@ -194,6 +195,20 @@ TEST(Frs, RunsTheSlowestUntilTheFastestIsAsSlow) {
   d.at(us(100));
   EXPECT_EQ(d.runs(), 2u);
   EXPECT_EQ(d.next, us(600));
+}
+
+TEST(Frs, CountsWhatIsBehindALaunchOnce) {
+  Burst burst;
+  for (int launch = 0; launch < 10; ++launch) {
+    Job job;
+    job.arrived = ms(launch);
+    job.predicted = ms(10 - launch);
+    job.behind = ms(9 - launch);
+    burst.arrived(job.arrived);
+    burst.left(job, ms(launch + 1));
+  }
+  EXPECT_EQ(burst.alone, ms(10));
+  EXPECT_EQ(burst.turnaround, ms(10));
 }
 
 TEST(Sim, IsTheGreedyAlgorithm) {

@@ -55,6 +55,7 @@ bool Scheduler::arrive(const Arrival& arrival, Time now) {
   job.owner = arrival.owner;
   job.arrived = job.since = now;
   job.predicted = job.remaining = std::max(arrival.predicted, Time{1});
+  job.behind = std::min(arrival.behind, job.predicted - Time{1});
   job.eviction = arrival.eviction;
   job.sequence = arrivals_++;
   job.kernel = arrival.kernel;
