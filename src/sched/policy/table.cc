@@ -11,7 +11,7 @@ namespace {
 constexpr std::array kPolicies{
     Policy{"share", "for programs that may run side by side: reserves first, the rest by weight up to max and demand",
            "", divide_share, make_share},
-    Policy{"srt", "for the least mean time of launches: the shortest remaining time goes first", "protect_ms=0",
+    Policy{"srt", "for the least mean time of requests: the shortest remaining time goes first", "protect_ms=0",
            nullptr, make_srt},
     Policy{"frs", "for programs that are to be slowed down alike: the most slowed down goes first (FRS)",
            "quantum_ms=1", nullptr, make_frs},
