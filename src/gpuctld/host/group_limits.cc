@@ -1,12 +1,9 @@
 #include "gpuctld/host/group_limits.h"
 
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/json.hpp>
 #include <charconv>
 #include <cstdint>
@@ -25,8 +22,6 @@ namespace json = boost::json;
 using boost::system::error_code;
 
 namespace {
-
-constexpr std::size_t kMostLimitsAnswer = 16 << 10;
 
 /// nvmlSetMemoryLimits_v1_t. nvml.h of the toolkit that this is built with may be older.
 struct ToSet {
@@ -142,9 +137,7 @@ Result<std::vector<std::string>> read_limits_answer(const std::string& answer) {
 }
 
 LimitsHelper::LimitsHelper(asio::io_context& context, Place place)
-    : context_(context), place_(std::move(place)), connection_(context), timer_(context) {
-  if (place_.socket.size() >= sizeof(sockaddr_un::sun_path)) place_ = {};
-}
+    : context_(context), place_(std::move(place)), timer_(context) {}
 
 /// A socket that is not there was not wanted: its unit is masked, or of an earlier version.
 bool LimitsHelper::is_there() const {
@@ -166,8 +159,8 @@ void LimitsHelper::ask(const GroupLimits& wanted, Done done) {
 void LimitsHelper::stop() {
   done_ = nullptr;
   timer_.cancel();
-  error_code ignored;
-  connection_.close(ignored);
+  if (question_) question_->cancel();
+  question_.reset();
   if (child_) child_->kill();
   child_.reset();
 }
@@ -189,20 +182,13 @@ void LimitsHelper::ask_child(const std::string& question) {
     hear_soon(started.error());
 }
 
-void LimitsHelper::ask_socket(std::string question) {
-  text_ = std::move(question);
-  connection_.async_connect(place_.socket, [this](error_code error) {
-    if (error == asio::error::operation_aborted) return;
-    if (error) return hear(fail("cannot set limits at " + place_.socket + ": " + error.message()));
-    asio::async_write(connection_, asio::buffer(text_), [this](error_code failed, std::size_t) {
-      if (failed == asio::error::operation_aborted) return;
-      text_.clear();
-      asio::async_read(connection_, asio::dynamic_buffer(text_, kMostLimitsAnswer),
-                       [this](error_code end, std::size_t) {
-                         if (end != asio::error::operation_aborted) hear(std::move(text_));
-                       });
-    });
-  });
+void LimitsHelper::ask_socket(const std::string& question) {
+  auto asked = HelperQuestion::ask(context_, place_.socket, question, "cannot set limits",
+                                   [this](const Result<std::string>& answer) { hear(answer); });
+  if (asked)
+    question_ = *asked;
+  else
+    hear_soon(asked.error());
 }
 
 void LimitsHelper::hear(const Result<std::string>& answer) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "base/nvml_library.h"
 #include "base/result.h"
 #include "gpuctld/host/child_program.h"
+#include "gpuctld/host/helper_question.h"
 #include "sched/group_limits.h"
 
 namespace gpuctl::daemon {
@@ -95,16 +95,15 @@ class LimitsHelper {
 
  private:
   void ask_child(const std::string& question);
-  void ask_socket(std::string question);
+  void ask_socket(const std::string& question);
   void hear_soon(const Error& error);
   void hear(const Result<std::string>& answer);
 
   boost::asio::io_context& context_;
   Place place_;
-  boost::asio::local::stream_protocol::socket connection_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<ChildProgram> child_;
-  std::string text_;  ///< what is sent, then what is read
+  std::shared_ptr<HelperQuestion> question_;
   Done done_;
 };
 

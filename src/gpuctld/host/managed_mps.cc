@@ -8,7 +8,6 @@
 
 #include "gpuctld/host/child_program.h"
 #include "gpuctld/host/mps_control.h"
-#include "gpuctld/host/mps_question.h"
 #include "gpuctld/host/mps_start.h"
 #include "gpuctld/protocol/process.h"
 
@@ -61,9 +60,9 @@ void ManagedMps::start() {
     output ? await(steady_clock::now() + kMpsComesWithin) : started(output);
   };
   if (!place_.start_socket.empty()) {
-    auto asked = MpsQuestion::ask(
-        context_, place_.start_socket,
-        std::string(service_mps_name(place_.directory)) + std::string(one_user_ ? kOneUser : ""), heard);
+    auto asked =
+        ask_mps_helper(context_, place_.start_socket,
+                       std::string(service_mps_name(place_.directory)) + std::string(one_user_ ? kOneUser : ""), heard);
     if (!asked) return started(asked.error());
     starts_ = [question = std::move(*asked)] { question->cancel(); };
     return be_patient();
@@ -197,7 +196,7 @@ void ManagedMps::ask(const std::string& command, std::function<void(const std::s
   };
   if (!place_.control_socket.empty()) {
     const std::string whose = "@" + std::string(service_mps_name(place_.directory)) + " ";
-    auto asked = MpsQuestion::ask(context_, place_.control_socket, whose + command, heard);
+    auto asked = ask_mps_helper(context_, place_.control_socket, whose + command, heard);
     if (!asked) return;
     asks_ = [question = std::move(*asked)] { question->cancel(); };
     return be_patient();

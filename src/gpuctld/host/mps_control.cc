@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "gpuctld/host/mps_question.h"
+#include "gpuctld/host/mps_helper.h"
 #include "gpuctld/host/mps_start.h"
 
 namespace gpuctl::daemon {
@@ -53,6 +53,16 @@ Result<std::shared_ptr<ChildProgram>> start_mps_control(asio::io_context& contex
                                                         ChildProgram::Done done) {
   return ChildProgram::start(context, program, {"CUDA_MPS_PIPE_DIRECTORY=" + pipe_directory}, command + "\n",
                              std::move(done));
+}
+
+Result<std::shared_ptr<HelperQuestion>> ask_mps_helper(asio::io_context& context, const std::string& socket,
+                                                       const std::string& command, HelperQuestion::Done done) {
+  const auto heard = [socket, done = std::move(done)](const Result<std::string>& answer) {
+    if (!answer) return done(answer);
+    const auto output = from_mps_answer(*answer);
+    done(output ? output : fail(socket + ": " + output.error().message));
+  };
+  return HelperQuestion::ask(context, socket, command + "\n", "cannot give commands for MPS", heard);
 }
 
 std::string no_mps_answer(const std::string& asked, std::chrono::milliseconds within) {
@@ -123,7 +133,7 @@ Result<void> MpsControl::start(const std::string& command, Heard heard) {
   if (!place.socket.empty()) {
     const std::string_view name = service_mps_name(place.pipe_directory);
     const std::string whose = name.empty() ? "" : "@" + std::string(name) + " ";
-    auto question = MpsQuestion::ask(context_, place.socket, whose + command, std::move(heard));
+    auto question = ask_mps_helper(context_, place.socket, whose + command, std::move(heard));
     if (!question) return question.error();
     give_up_ = [asked = std::move(*question)] { asked->cancel(); };
     return {};

@@ -17,6 +17,7 @@
 
 #include "base/result.h"
 #include "gpuctld/host/child_program.h"
+#include "gpuctld/host/helper_question.h"
 
 namespace gpuctl::daemon {
 
@@ -36,6 +37,9 @@ bool lacks_privileges(std::string_view answer);
 Result<std::shared_ptr<ChildProgram>> start_mps_control(boost::asio::io_context& context, const std::string& program,
                                                         const std::string& pipe_directory, const std::string& command,
                                                         ChildProgram::Done done);
+/// The same by `gpuctld --mps-control`, which answers at that socket. `done`: has the control program's output.
+Result<std::shared_ptr<HelperQuestion>> ask_mps_helper(boost::asio::io_context& context, const std::string& socket,
+                                                       const std::string& command, HelperQuestion::Done done);
 /// The reason where `asked` gave no answer in that time.
 std::string no_mps_answer(const std::string& asked, std::chrono::milliseconds within);
 
