@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "base/one_line.h"
 #include "base/slurm_job.h"
 #include "gpuctld/config/state.h"
 #include "gpuctld/manager/manager.h"
@@ -10,6 +11,7 @@
 #include "gpuctld/protocol/convert.h"
 #include "ipc/codec.h"
 #include "sched/slices.h"
+#include "slicefile/drop_in.h"
 
 namespace gpuctl::daemon {
 
@@ -94,6 +96,25 @@ std::vector<ipc::SliceDifference> Manager::differences(const sched::SliceTree& t
     note(path, before == nullptr ? std::nullopt : std::optional(to_settings(*before)), to_settings(slice));
   }
   return changes;
+}
+
+/// The slices that are there, not in the tree, and that the configuration makes again. Read now: `gpuctl save` and
+/// people write its files meanwhile.
+std::vector<std::string> Manager::come_back(const sched::SliceTree& tree) const {
+  std::vector<std::string> lines;
+  if (options_.config_file.empty()) return lines;
+  const ConfigOutcome outcome = read_config(options_.config_file, false);
+  const auto saved = slicefile::saved_drop_ins(options_.config_file + ".d");
+  for (const ConfiguredSlice& slice : outcome.config.slices) {
+    if (scheduler_.tree().find(slice.path) == nullptr || tree.find(slice.path) != nullptr) continue;
+    const bool is_saved =
+        std::ranges::any_of(saved, [&](const std::string& file) { return slice.where.starts_with(file + ":"); });
+    lines.push_back(one_line(slice.where + " names slice " + slice.path +
+                             ": it is there again once gpuctld starts anew, as at boot, or is reloaded; " +
+                             (is_saved ? "remove that file, or run gpuctl save, which keeps all slices as they are then"
+                                       : "take it out there")));
+  }
+  return lines;
 }
 
 Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "gpuctld/testing/manager_fixture.h"
+#include "slicefile/drop_in.h"
 
 namespace gpuctl::daemon {
 namespace {
@@ -190,6 +191,40 @@ TEST_F(ApplySlices, WhatIsSetAfterItWasSavedIsThereAfterARestart) {
   if (::geteuid() != 0) return;  // only root can connect as another user
   auto stranger = connect_as(4711);
   EXPECT_EQ(call(stranger, "NoteSaved").error, "io.gpuctl.PermissionDenied");
+}
+
+/// It is made again, and that is said where somebody may still do something about it.
+TEST_F(ApplySlices, ADeletedSliceThatTheConfigurationNamesIsSaidToComeBack) {
+  const std::string file = directory_ + "/gpuctl.toml", saved = file + ".d/b+saved.toml";
+  std::ofstream(file) << "[slice.a]\nmax = 4\n[slice.b]\n";
+  ASSERT_TRUE(slicefile::write_drop_ins({{saved, "[slice.\"b/saved\"]\nmax = 2\n"}}));
+  const auto start_anew = [&] {
+    stop();
+    start({.config_file = file}, read_config(file, true).config);
+  };
+  start_anew();
+  create("c", {});
+  const auto deleted = [&](const std::string& path, bool check) {
+    const auto reply = call("DeleteSlice", {{"path", path}, {"recursive", true}, {"check", check}});
+    EXPECT_EQ(reply.error, "");
+    return reply.parameters.contains("notes") ? json::serialize(reply.parameters.at("notes")) : "";
+  };
+  const std::string when = ": it is there again once gpuctld starts anew, as at boot, or is reloaded; ",
+                    of_a = "[\"" + file + ":1:8 names slice a" + when + "take it out there\"]";
+  EXPECT_EQ(deleted("a", true), of_a);
+  EXPECT_EQ(deleted("a", false), of_a);
+  EXPECT_EQ(deleted("b", false),
+            "[\"" + file + ":3:8 names slice b" + when + "take it out there\",\"" + saved + ":2:8 names slice b/saved" +
+                when + "remove that file, or run gpuctl save, which keeps all slices as they are then\"]");
+  EXPECT_EQ(deleted("c", false), "");
+  EXPECT_EQ(paths(), Paths({"/"}));
+  start_anew();
+  EXPECT_EQ(paths(), Paths({"/", "a", "b", "b/saved"})) << "what was said is so";
+  std::ofstream(file).close();
+  EXPECT_EQ(deleted("a", false), "") << "the file is as it is now";
+  std::filesystem::remove(saved);
+  start_anew();
+  EXPECT_EQ(paths(), Paths({"/", "b", "b/saved"}));
 }
 
 TEST_F(ApplySlices, WhatIsBelowGoesTooUnlessAProgramIsThere) {

@@ -162,9 +162,10 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
       refused.reply.parameters["programs"] = programs_in(path, recursive, caller(session));
     return refused;
   }
-  if (check) return checked(tree, {&path, 1});
+  const std::vector<std::string> again = come_back(tree);
+  if (check) return checked(tree, {&path, 1}, again);
   change_tree(std::move(tree), session.peer().uid);
-  return changed({}, {&path, 1});
+  return changed({}, {&path, 1}, again);
 }
 
 Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
