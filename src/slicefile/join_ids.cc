@@ -4,8 +4,11 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/join_text.h"
+#include "base/one_line.h"
 #include "base/parts.h"
 
 namespace gpuctl::slicefile {
@@ -44,6 +47,19 @@ std::string join_by_ids(std::string_view text, std::string& problem, bool mandat
   });
   if (problem.empty() && !parse_join(ids, mandatory)) problem = "must be " + std::string(kJoinForm);
   return ids;
+}
+
+std::vector<std::string> linked_exes(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const Join& one : parse_join(text).value_or(std::vector<Join>())) {
+    if (one.by != Join::By::exe) continue;
+    std::error_code hidden;  // or there is none
+    const std::string file = std::filesystem::canonical(one.text, hidden);
+    if (hidden || file == one.text) continue;
+    lines.push_back(one_line("exe:" + one.text + " has no programs as long as it is a link: they are known by " + file +
+                             ", so say exe:" + file));
+  }
+  return lines;
 }
 
 }  // namespace gpuctl::slicefile

@@ -1,6 +1,12 @@
 #include "slicefile/join_ids.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 namespace gpuctl::slicefile {
 namespace {
@@ -39,6 +45,27 @@ TEST(JoinIds, SaysWhatIsWrong) {
   EXPECT_EQ(problem, "exe names programs for the join of a slice alone; name a user, a group, a unit or a cgroup");
   for (const char* text : {"", "alice", "user:root,", "unit:", "unit:a,,unit:b", "cgroup:ml"})
     EXPECT_EQ(ids(text).substr(0, 13), "must be none,") << text;
+}
+
+TEST(JoinIds, AnExeThatIsALinkIsTold) {
+  namespace fs = std::filesystem;
+  std::string pattern = testing::TempDir() + "join-XXXXXX";
+  const std::string directory = fs::canonical(::mkdtemp(pattern.data())), file = directory + "/python3.12",
+                    link = directory + "/python3", behind = directory + "/bin/python3.12";
+  std::ofstream(file).close();
+  fs::create_symlink("python3.12", link);
+  fs::create_symlink(".", directory + "/bin");
+  const auto says = [&](const std::string& exe) {
+    return "exe:" + exe + " has no programs as long as it is a link: they are known by " + file +
+           ", so say exe:" + file;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(linked_exes("user:0,exe:" + link + ",exe:" + file + ",exe:" + behind), Lines({says(link), says(behind)}));
+  fs::remove(link);
+  EXPECT_EQ(linked_exes("exe:" + link), Lines()) << "it may come later";
+  EXPECT_EQ(linked_exes("cgroup:" + directory + "/bin"), Lines());
+  EXPECT_EQ(linked_exes("none"), Lines());
+  fs::remove_all(directory);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "gpuctld/config/daemon_keys.h"
 #include "gpuctld/config/former_keys.h"
 #include "sched/slice_tree.h"
+#include "slicefile/join_ids.h"
 #include "slicefile/tables.h"
 
 namespace gpuctl::daemon {
@@ -202,6 +203,9 @@ ConfigOutcome read_config(const std::string& file, bool required, Accepted accep
 
   auto& slices = outcome.config.slices;
   std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  for (const ConfiguredSlice& slice : slices)
+    for (const std::string& line : slicefile::linked_exes(slice.change.join.value_or("")))
+      outcome.notes.push_back(slice.where_of.at("join") + ": slice.\"" + slice.path + "\".join: " + line);
   for (ConfiguredSlice& slice : slices)  // when no later file can say another mode
     if (accepted == Accepted::all && replace_former_mode(slice.change))
       outcome.notes.push_back(slice.where_of.at("reserve_mode") + ": slice.\"" + slice.path +

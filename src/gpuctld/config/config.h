@@ -72,7 +72,8 @@ struct Config {
 struct ConfigOutcome {
   Config config;
   std::vector<std::string> problems;  ///< if there are any, the config must not be used
-  /// A line for each key or value that has moved or gone (former_keys.h, base/former_mode.h).
+  /// A line for each key or value that has moved or gone (former_keys.h, base/former_mode.h), and for each link in a
+  /// join.
   std::vector<std::string> notes;
 };
 

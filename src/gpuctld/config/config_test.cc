@@ -291,6 +291,19 @@ TEST_F(ConfigTest, TheFormerReserveModeIsReadAsWhatTookItsPlaceWithALineThatSays
                                      "/c.toml.d/10.toml:2:16: slice.\"ls\".reserve_mode: must be strict or active"});
 }
 
+TEST_F(ConfigTest, AJoinOfALinkIsNotedAndNoMistake) {
+  const std::string directory = std::filesystem::canonical(directory_), file = directory + "/python3.12";
+  std::ofstream(file).close();
+  std::filesystem::create_symlink(file, directory_ + "/python3");
+  const auto outcome =
+      read("[slice.py]\njoin = \"exe:" + directory + "/python3\"\n[slice.sound]\njoin = \"exe:" + file + "\"\n");
+  EXPECT_TRUE(outcome.problems.empty());
+  EXPECT_EQ(outcome.notes,
+            std::vector<std::string>{directory_ + "/c.toml:2:8: slice.\"py\".join: exe:" + directory +
+                                     "/python3 has no programs as long as it is a link: they are known by " + file +
+                                     ", so say exe:" + file});
+}
+
 TEST_F(ConfigTest, OnlyStrictReadingRefusesTheTableOfExperiments) {
   const auto outcome = read("[lab]\nlease_ms = 7\n");
   EXPECT_TRUE(outcome.problems.empty() && outcome.notes.empty());

@@ -7,6 +7,7 @@
 #include "base/quota_text.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
+#include "slicefile/join_ids.h"
 
 namespace gpuctl::daemon {
 
@@ -180,6 +181,7 @@ std::vector<std::string> Manager::odd_settings_of(const sched::SliceTree& tree, 
   for (const std::string& name : in_quota) note_of_gpu({.gpu = name, .amount = {.lifted = true}}, false, gpus, lines);
   if (!sched::has_quota(*slice) && slice->burst != kNoQuota)
     lines.push_back("burst " + slice->burst + " has no effect without a quota");
+  for (std::string& line : slicefile::linked_exes(sched::join_text(*slice))) lines.push_back(std::move(line));
   if (path == "/") return lines;
   for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_min_per_gpu,
                                 &slice->memory_max_per_gpu, &slice->memory_high_per_gpu})
