@@ -52,7 +52,7 @@ inline constexpr std::array<std::string_view, 3> kFrozen{"no", "yes", "swapped"}
        .help = "Time of each whole GPU that it uses in each period at most: 40ms/100ms, or 0:40ms/100ms of GPU 0 alone") \
   TEXT(burst, "none", .kind = SettingKind::burst, .on_root = true, \
        .option = "burst", .argument = "TIME|none", \
-       .help = "How much of an unused quota it may use later, such as 20ms") \
+       .help = "Unused quota of each GPU that it may use later, at most: 20ms, or 0:20ms of GPU 0 alone") \
   NUMBER(weight, 100, .kind = SettingKind::number, .least = 1, .greatest = 10'000, \
          .option = "weight", .argument = "N", .example = "50", \
          .help = "Share of what is left after the reserves, relative to its siblings (100)") \

@@ -471,6 +471,14 @@ TEST(Help, EveryVerbHasOneWithAnExample) {
   EXPECT_EQ(run({"--version"}).out, "gpuctl " GPUCTL_VERSION "\n");
 }
 
+TEST(Help, SaysOfEachAmountThatOneGpuMayHaveWhatThatLooksLike) {
+  for (const char* verb : {"set", "create-slice"}) {
+    const std::string help = in_one_line(run({verb, "--help"}).out);
+    for (const char* example : {"0:8 of GPU 0", "0:40 of GPU 0", "0:40ms/100ms of GPU 0", "0:20ms of GPU 0"})
+      EXPECT_NE(help.find(example), std::string::npos) << verb << ": " << example;
+  }
+}
+
 std::pair<std::vector<std::string>, std::vector<std::string>> cut(std::vector<std::string> arguments) {
   auto program = cut_program(arguments);
   return {arguments, program};
