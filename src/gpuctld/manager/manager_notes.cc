@@ -1,6 +1,8 @@
 // What the replies say beside: of slices as they are set, and of MPS.
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <tuple>
 
 #include "base/limit_text.h"
 #include "base/plural.h"
@@ -46,6 +48,20 @@ void note_of_gpu(const PerGpu::One& one, bool bytes, std::span<const Gpu> gpus, 
   };
   lines.push_back(text(static_cast<std::uint64_t>(one.amount.number)) + " is more than GPU " +
                   std::to_string(named->index) + " has, which is " + text(has));
+}
+
+/// GPUs that `setting` has twice, by different names. Of their amounts the first counts (PerGpu::find, quota_on).
+void note_of_twice(std::string_view setting, std::span<const std::string> names, std::span<const Gpu> gpus,
+                   std::vector<std::string>& lines) {
+  for (const Gpu& gpu : gpus) {
+    std::vector<std::string> found;
+    std::ranges::copy_if(names, std::back_inserter(found),
+                         [&](const std::string& name) { return names_gpu(name, gpu.index, gpu.uuid); });
+    if (found.size() < 2) continue;
+    std::string line = std::string(setting) + " names GPU " + std::to_string(gpu.index) + " as " + found.front();
+    for (const std::string& name : std::span(found).subspan(1)) line += " and as " + name;
+    lines.push_back(line + ": what it has as " + found.front() + " counts");
+  }
 }
 
 }  // namespace
@@ -176,18 +192,29 @@ std::vector<std::string> Manager::odd_settings_of(const sched::SliceTree& tree, 
   const auto& gpus = scheduler_.devices();
   note_of_devices(tree, path, lines);
   std::set<std::string> in_quota;
-  for (const std::string& text : {slice->quota, slice->burst})
-    for (std::string& name : gpus_of_quota(text)) in_quota.insert(std::move(name));
+  for (const auto& [setting, text] : {std::pair("quota", slice->quota), {"burst", slice->burst}}) {
+    const std::vector<std::string> names = gpus_of_quota(text);
+    note_of_twice(setting, names, gpus, lines);
+    in_quota.insert(names.begin(), names.end());
+  }
   for (const std::string& name : in_quota) note_of_gpu({.gpu = name, .amount = {.lifted = true}}, false, gpus, lines);
   if (!sched::has_quota(*slice) && slice->burst != kNoQuota)
     lines.push_back("burst " + slice->burst + " has no effect without a quota");
   for (std::string& line : slicefile::linked_exes(sched::join_text(*slice))) lines.push_back(std::move(line));
   if (path == "/") return lines;
-  for (const PerGpu* amounts : {&slice->reserve_per_gpu, &slice->max_per_gpu, &slice->memory_min_per_gpu,
-                                &slice->memory_max_per_gpu, &slice->memory_high_per_gpu})
-    for (const PerGpu::One& one : amounts->list())
-      if (!one.gpu.empty())
-        note_of_gpu(one, amounts != &slice->reserve_per_gpu && amounts != &slice->max_per_gpu, gpus, lines);
+  for (const auto& [setting, amounts, bytes] : {std::tuple("reserve", &slice->reserve_per_gpu, false),
+                                                {"max", &slice->max_per_gpu, false},
+                                                {"memory_min", &slice->memory_min_per_gpu, true},
+                                                {"memory_max", &slice->memory_max_per_gpu, true},
+                                                {"memory_high", &slice->memory_high_per_gpu, true}}) {
+    std::vector<std::string> names;
+    for (const PerGpu::One& one : amounts->list()) {
+      if (one.gpu.empty()) continue;
+      note_of_gpu(one, bytes, gpus, lines);
+      names.push_back(one.gpu);
+    }
+    note_of_twice(setting, names, gpus, lines);
+  }
   const std::uint32_t sms = std::ranges::max(gpus, {}, &Gpu::sms).sms;
   const std::uint64_t memory = std::ranges::max(gpus, {}, &Gpu::memory_bytes).memory_bytes;
   if (slice->max != sched::kUnlimitedCapSM && slice->max.count > sms)

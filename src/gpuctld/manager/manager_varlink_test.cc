@@ -107,6 +107,35 @@ TEST_F(ManagerTest, SettingsWithoutEffectAreNoted) {
                                                      file + ", so say exe:" + file + "\"]");
 }
 
+TEST_F(ManagerTest, AGpuThatASettingNamesTwiceIsNoted) {
+  create("x", json::object());
+  const auto notes_of = [this](const std::string& setting, const std::string& value) {
+    const auto set = call("SetSlice", {{"path", "x"}, {"settings", {{setting, value}}}});
+    EXPECT_EQ(set.error, "") << setting;
+    return set.parameters.contains("notes") ? json::serialize(set.parameters.at("notes")) : std::string();
+  };
+  const std::string uuid = std::string(kUuid).substr(0, 8);
+  const auto of = [&](const std::string& setting, const std::string& first, const std::string& second) {
+    return "[\"" + setting + " names GPU 0 as " + first + " and as " + second + ": what it has as " + first +
+           " counts\"]";
+  };
+  EXPECT_EQ(notes_of("quota", "0:40ms/100ms," + uuid + ":10ms/100ms"), of("quota", "0", uuid));
+  EXPECT_EQ(notes_of("quota", "40ms/100ms," + uuid + ":10ms/100ms,0:none"), of("quota", uuid, "0"));
+  EXPECT_EQ(notes_of("quota", "0:40ms/100ms"), "");
+  EXPECT_EQ(notes_of("burst", "0:20ms," + uuid + ":none"), of("burst", "0", uuid));
+  EXPECT_EQ(notes_of("burst", "7:20ms"), R"(["there is no GPU 7 here: what is set for it has no effect"])");
+  EXPECT_EQ(notes_of("burst", "none"), "");
+  for (const char* setting : {"reserve", "max"}) {
+    EXPECT_EQ(notes_of(setting + std::string("_per_gpu"), uuid + ":4,0:8"), of(setting, uuid, "0"));
+    EXPECT_EQ(slice("x").at("on_gpus").at(0).at(setting), 4) << "what was said is so";
+    EXPECT_EQ(notes_of(setting + std::string("_per_gpu"), "none"), "");
+  }
+  for (const char* setting : {"memory_min", "memory_max", "memory_high"}) {
+    EXPECT_EQ(notes_of(setting + std::string("_per_gpu"), "0:256M," + uuid + ":128M"), of(setting, "0", uuid));
+    EXPECT_EQ(notes_of(setting + std::string("_per_gpu"), "none"), "");
+  }
+}
+
 TEST_F(ManagerTest, MonitorStreamsUntilTheConnectionCloses) {
   auto connection = connect();
   ipc::Call monitor{.method = "io.gpuctl.Monitor", .parameters = {{"interval_ms", 100}}, .more = true};
