@@ -188,7 +188,17 @@ Answer Manager::set_slice(Session& session, ipc::Fields& fields) {
   change_tree(std::move(tree), session.peer().uid);
   if (settings.latency)
     for (const std::string& one : paths) scheduler_.seek_target_anew(one, now_ns());
-  Answer answer = this->changed(slice_now(path), paths, left_out);
+  boost::json::object reply = slice_now(path);
+  if (paths.size() > 1) {
+    boost::json::array& described = reply["slices"].emplace_array();
+    const auto& slices = scheduler_.tree().slices();
+    const auto use = scheduler_.slice_use();
+    for (const std::string& one : paths) {
+      const auto index = static_cast<std::size_t>(std::distance(slices.begin(), slices.find(one)));
+      described.push_back(ipc::to_json(describe_slice(index, one, use)));
+    }
+  }
+  Answer answer = this->changed(std::move(reply), paths, left_out);
   if (!settings.latency && !settings.isolation) return answer;
   for (const std::string& one : paths)
     if (const auto line = scheduler_.isolation_now(one)) {
@@ -228,15 +238,21 @@ Answer Manager::changed(boost::json::object reply, std::span<const std::string> 
   return success(std::move(reply));
 }
 
-/// The reply to a change that is not made, of what the tree would be. Of the slices it has the first.
+/// The reply to a change that is not made, of what the tree would be. As one that is made it has the first slice, and
+/// of several all.
 Answer Manager::checked(const sched::SliceTree& tree, std::span<const std::string> paths,
                         const std::vector<std::string>& more) const {
   boost::json::object reply{{"changes", ipc::to_json(differences(tree))}};
-  const auto& slices = tree.slices();
-  if (const auto found = paths.empty() ? slices.end() : slices.find(paths.front()); found != slices.end()) {
-    const auto index = static_cast<std::size_t>(std::distance(slices.begin(), found));
-    reply["slice"] = ipc::to_json(describe(found->first, tree, tree.effective()[index]));
+  boost::json::array described;
+  const auto effective = tree.effective();
+  for (const std::string& path : paths) {
+    const auto found = tree.slices().find(path);
+    if (found == tree.slices().end()) continue;
+    const auto index = static_cast<std::size_t>(std::distance(tree.slices().begin(), found));
+    described.push_back(ipc::to_json(describe(path, tree, effective[index])));
   }
+  if (!described.empty()) reply["slice"] = described.front();
+  if (paths.size() > 1) reply["slices"] = std::move(described);
   boost::json::array notes(more.begin(), more.end());
   for (const std::string& line : scheduler_.unfit_reserves(tree, paths)) notes.emplace_back(line);
   for (const std::string& line : odd_settings(tree, paths)) notes.emplace_back(line);

@@ -50,11 +50,17 @@ TEST_F(ManagerTest, SeveralSlicesAreSetTogetherOrNoneIs) {
   const json::array notes = set({"b", "b/below"}, {{"max", 500}, {"weight", 7}}).parameters.at("notes").as_array();
   const char* named[] = {"slice a: max 500", "slice b: max 500", "slice b/below: max 500"};
   ASSERT_EQ(notes.size(), std::size(named));
+  const auto of_each = [](const ipc::Reply& reply, const char* key) {
+    json::array all;
+    for (const json::value& one : reply.parameters.at("slices").as_array()) all.push_back(one.at(key));
+    return json::serialize(all);
+  };
   for (std::size_t n = 0; n < notes.size(); ++n) EXPECT_TRUE(notes[n].as_string().starts_with(named[n])) << notes[n];
   const auto checked =
       call("SetSlice",
            {{"path", "a"}, {"also", json::array{"b"}}, {"settings", {{"max", 500}, {"weight", 9}}}, {"check", true}});
   EXPECT_EQ(checked.parameters.at("notes").as_array().size(), 2u) << "of each, as if it were made";
+  EXPECT_EQ(of_each(checked, "path") + of_each(checked, "weight"), R"(["a","b"][9,9])");
   for (const char* path : {"a", "b", "b/below"}) EXPECT_EQ(slice(path).at("weight"), 7) << path;
   EXPECT_EQ(set({"b"}, {{"reserve", 100}, {"weight", 8}}).error, "io.gpuctl.ReserveDoesNotFit");
   EXPECT_EQ(set({"no"}, {{"weight", 8}}).error, "io.gpuctl.NoSuchSlice");
@@ -62,7 +68,11 @@ TEST_F(ManagerTest, SeveralSlicesAreSetTogetherOrNoneIs) {
   EXPECT_EQ(set({"b"}, {{"join", "user:65"}}).parameters.at("reason").as_string(), "slice a: user 65 joins b already");
   EXPECT_EQ(slice("a").at("weight"), 7);
   EXPECT_EQ(slice("a").at("reserve"), 0);
-  EXPECT_EQ(set({"b"}, {{"reserve", 50}}).error, "");
+  const ipc::Reply both = set({"b"}, {{"reserve", 50}});
+  EXPECT_EQ(both.error, "");
+  EXPECT_EQ(of_each(both, "path") + of_each(both, "reserve"), R"(["a","b"][50,50])");
+  EXPECT_EQ(both.parameters.at("slice").at("path"), "a");
+  EXPECT_FALSE(set({}, {{"weight", 7}}).parameters.contains("slices"));
   EXPECT_EQ(slice("b").at("reserve"), 50);
 }
 
