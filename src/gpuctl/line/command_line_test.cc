@@ -103,6 +103,20 @@ TEST_F(CommandLine, ListPrintsTheTree) {
   EXPECT_NE(ran.out.find("\n  batch        -  100 "), std::string::npos) << ran.out;
 }
 
+TEST_F(CommandLine, ShowTellsABurstAsItTellsAQuota) {
+  const auto shown = [&](const std::string& quota, const std::string& burst) {
+    slices_[2].quota = quota;
+    slices_[2].burst = burst;
+    daemon_.on("GetSlice", {{"slice", to_json(slices_[2])}, {"clients", boost::json::array()}});
+    const std::string out = gpuctl({"show", "batch"}).out;
+    const std::size_t at = out.find("quota  ");
+    return at == out.npos ? "" : out.substr(at, out.find('\n', at) - at);
+  };
+  EXPECT_EQ(shown("40ms/100ms", "0:20ms"), "quota         40ms/100ms, burst 0:20ms; used up 0 times, for 0 us");
+  EXPECT_EQ(shown("none", "0:20ms"), "quota         none, burst 0:20ms; used up 0 times, for 0 us");
+  EXPECT_EQ(shown("none", "none"), "");
+}
+
 TEST_F(CommandLine, ShowTellsEverythingOfASlice) {
   ipc::ClientUsage usage;
   usage.launches = 12400;

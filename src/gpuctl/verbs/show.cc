@@ -39,7 +39,7 @@ void print_slice(std::ostream& out, const ipc::Slice& s) {
   line("reserve", reserve == "none" ? reserve : reserve + kept);
   line("max",
        amount(s.max ? std::to_string(*s.max) : "none", "none", s.max_per_gpu, s.max ? plural(*s.max, "SM") : "none"));
-  if (s.quota != kNoQuota || s.throttled > 0)
+  if (s.quota != kNoQuota || s.burst != kNoQuota || s.throttled > 0)
     line("quota", printable(s.quota) + (s.burst == kNoQuota ? "" : ", burst " + printable(s.burst)) + "; used up " +
                       plural(s.throttled, "time") + ", for " + format_us(static_cast<double>(s.throttled_us)));
   if (s.quota_now) line("throttled", printable(*s.quota_now));

@@ -93,6 +93,16 @@ TEST(SliceRows, WhatASliceHasOfEachGpuIsALine) {
   EXPECT_EQ(refusals_text(slice), "3 refusals for want of memory, 2 by its own memory max");
 }
 
+TEST(SliceRows, AQuotaAndItsBurstAreToldOfEachGpuThatHasThem) {
+  ipc::Slice slice{.path = "a", .quota = "40ms/100ms,2:none", .burst = "1:20ms"};
+  slice.on_gpus = {{.device = 0, .same = false, .quota = "40ms/100ms"},
+                   {.device = 1, .same = false, .quota = "40ms/100ms", .burst = "20ms"},
+                   {.device = 2, .same = false}};
+  EXPECT_EQ(gpu_lines(slice), (Lines{"GPU 0: reserve 0, max none, memory max none, quota 40ms/100ms",
+                                     "GPU 1: reserve 0, max none, memory max none, quota 40ms/100ms, burst 20ms",
+                                     "GPU 2: reserve 0, max none, memory max none"}));
+}
+
 TEST(SliceRows, PressureIsALineEach) {
   EXPECT_TRUE(pressure_lines({.path = "a"}).empty());
   const ipc::Slice waits{.path = "a", .pressure = {{"some", 12.34, 4, 1, 2'500'000}, {"full", 0, 0, 0, 0}}};
