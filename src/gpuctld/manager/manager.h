@@ -264,8 +264,8 @@ class Manager {
   std::vector<Unmanaged> unmanaged_;  ///< programs that use a GPU past gpuctl, as last seen
   GpuUserWatch unmanaged_watch_;
   std::map<std::pair<std::string, std::size_t>, bool> targets_met_;  ///< by slice and device
-  /// By slice with a quota: how often it was seen to be throttled, and when that was last more.
-  std::map<std::string, std::pair<std::int64_t, std::uint64_t>> throttled_;
+  /// By slice with a quota and device: how often it was seen to be throttled, and when that was last more.
+  std::map<std::pair<std::string, std::size_t>, std::pair<std::int64_t, std::uint64_t>> throttled_;
   std::uint64_t started_ns_;
 };
 

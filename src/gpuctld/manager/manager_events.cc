@@ -162,18 +162,26 @@ void Manager::tell_memory(Attached::Member& member, std::size_t slot, std::int64
   happened(std::move(event), line);
 }
 
-/// Slices that are throttled, and were not for some time.
+/// Slices that are throttled on a GPU, and were not there for some time.
 void Manager::tell_throttled(std::uint64_t now_ns) {
-  std::erase_if(throttled_, [&](const auto& entry) { return scheduler_.tree().find(entry.first) == nullptr; });
+  std::erase_if(throttled_, [&](const auto& entry) { return scheduler_.tree().find(entry.first.first) == nullptr; });
+  const std::vector<Gpu>& gpus = scheduler_.devices();
   for (const auto& [path, slice] : scheduler_.tree().slices()) {
     if (slice.quota == kNoQuota) continue;
-    auto& [times, last_ns] = throttled_[path];
-    const std::int64_t now_times = scheduler_.throttled(path, now_ns).times;
-    if (std::exchange(times, now_times) >= now_times) continue;
-    const std::uint64_t before_ns = std::exchange(last_ns, now_ns);
-    if (before_ns != 0 && now_ns < before_ns + kTellThrottledEveryNs) continue;
-    happened({.kind = "throttled", .slice = path, .command = {}, .text = "its quota of " + slice.quota + " is used up"},
-             "slice " + path + " has used up its quota of " + slice.quota, slice.owner_uid);
+    std::string on;
+    for (std::size_t device = 0; device < gpus.size(); ++device) {
+      auto& [times, last_ns] = throttled_[{path, device}];
+      const std::int64_t now_times = scheduler_.throttled_times(path, device, now_ns);
+      if (std::exchange(times, now_times) == now_times || now_times == 0) continue;  // less: it is another quota
+      const std::uint64_t before_ns = std::exchange(last_ns, now_ns);
+      if (before_ns != 0 && now_ns < before_ns + kTellThrottledEveryNs) continue;
+      on += (on.empty() ? " on GPU " : " and GPU ") + std::to_string(gpus[device].index);
+    }
+    if (on.empty()) continue;
+    if (gpus.size() == 1) on.clear();
+    happened(
+        {.kind = "throttled", .slice = path, .command = {}, .text = "its quota of " + slice.quota + " is used up" + on},
+        "slice " + path + " has used up its quota of " + slice.quota + on, slice.owner_uid);
   }
 }
 

@@ -282,6 +282,31 @@ TEST_F(EventsTest, OthersSeeNeitherCommandsNorRefusals) {
   EXPECT_EQ(of_root.back().uid, kStranger);
 }
 
+/// Each look of the daemon's sees the program at work with what it was granted.
+TEST_F(EventsTest, AQuotaThatIsUsedUpIsToldWithItsGpuWhereThereAreSeveral) {
+  for (const bool several : {false, true}) {
+    stop();
+    if (several) more_gpus_ = {{1, "Test GPU", "GPU-11112233-4455-6677-8899-aabbccddeeff", true, 132, 1ull << 30}};
+    start({});
+    const std::string path = several ? "several" : "one";
+    create(path, {{"quota", "1ms/1s"}});
+    FakeProgram program(connect(), path);
+    ipc::latency_at(*program.stub.get(), 0).open = 1;
+    ipc::store(program.stub->usage[0].outstanding, 1u);
+    const auto works = [&] {
+      ipc::store(program.stub->usage[0].holding, program.granted());
+      program.demand(132);
+      return slice(path).at("throttled").as_int64() > 0;
+    };
+    ASSERT_TRUE(eventually(works));
+    ASSERT_TRUE(eventually([&] { return all().back().kind == "throttled"; }));
+    const std::string on = several ? " on GPU 0" : "";
+    EXPECT_EQ(words({all().back()}),
+              std::vector<std::string>{"throttled " + path + ": its quota of 1ms/1s is used up" + on});
+    EXPECT_EQ(logged("slice " + path + " has used up its quota of 1ms/1s" + on), 1);
+  }
+}
+
 TEST_F(EventsTest, MpsThatComesAndGoesIsSeenWhileProgramsAreThere) {
   stop();
   FakeMpsControl mps;

@@ -245,6 +245,8 @@ class Scheduler {
   std::uint64_t quota_ns() const;
   /// How often, and for how long, the slice had used up its quota: on all devices together.
   sched::Bandwidth::Seen throttled(const std::string& slice, std::uint64_t now_ns) const;
+  /// How often it had used up the quota that it has there now; 0 without one.
+  std::int64_t throttled_times(const std::string& slice, std::size_t device, std::uint64_t now_ns) const;
   /// Whose quota is used up now, of the slice and of those above it, and until when, for people; none: nobody's.
   std::optional<std::string> quota_now(const std::string& slice, std::uint64_t now_ns) const;
   /// The daemon stops, and nobody knows for how long: who is throttled may use what its slices have at most.

@@ -119,6 +119,11 @@ sched::Bandwidth::Seen Scheduler::throttled(const std::string& slice, std::uint6
   return all;
 }
 
+std::int64_t Scheduler::throttled_times(const std::string& slice, std::size_t device, std::uint64_t now_ns) const {
+  const auto quota = quotas_[device].find(slice);
+  return quota == quotas_[device].end() ? 0 : quota->second.bandwidth.seen(instant(now_ns)).times;
+}
+
 std::optional<std::string> Scheduler::quota_now(const std::string& slice, std::uint64_t now_ns) const {
   std::string text;
   for (std::size_t device = 0; device < quotas_.size(); ++device)

@@ -162,6 +162,8 @@ TEST(QuotasInScheduler, EachGpuHasItsOwn) {
   other.works(kSms);
   scene.scheduler->update(scene.now_ns += kMs);
   EXPECT_EQ(other.granted(), kSms);
+  EXPECT_EQ(scene.scheduler->throttled_times("q", 0, scene.now_ns), 1);
+  EXPECT_EQ(scene.scheduler->throttled_times("q", 1, scene.now_ns), 0);
 }
 
 TEST(QuotasInScheduler, OneGpuMayHaveAnotherOne) {

@@ -55,8 +55,10 @@ class ManagerTest : public testing::Test {
   void start(ManagerOptions options, Config config = {}, bool software = true) {
     options.kept.state = directory_ + "/state.json";
     options.root_uid = ::geteuid();
-    auto manager = Manager::create(context_, std::move(options), {{0, "Test GPU", kUuid, software, 132, 1ull << 30}},
-                                   std::move(config), [this](const std::string& line) {
+    std::vector<Gpu> gpus{{0, "Test GPU", kUuid, software, 132, 1ull << 30}};
+    gpus.insert(gpus.end(), more_gpus_.begin(), more_gpus_.end());
+    auto manager = Manager::create(context_, std::move(options), std::move(gpus), std::move(config),
+                                   [this](const std::string& line) {
                                      const std::lock_guard lock(log_mutex_);
                                      log_.push_back(line);
                                    });
@@ -127,6 +129,7 @@ class ManagerTest : public testing::Test {
   std::unique_ptr<Manager> manager_;
   std::thread thread_;
   std::string directory_, socket_;
+  std::vector<Gpu> more_gpus_;  ///< beside the one
   std::mutex log_mutex_;
   std::vector<std::string> log_;
 };
