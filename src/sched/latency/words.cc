@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/plural.h"
 #include "sched/latency/steer.h"
 #include "sched/latency/time_text.h"
 
@@ -35,6 +36,10 @@ std::string target_text(const Said& said) {
   return text;
 }
 
+std::string is_target(const Said& said) {
+  return "; its target is " + target_text(said);
+}
+
 std::string p99_text(const Said& said, std::chrono::nanoseconds p99) {
   return "p99 " + time_text(p99) + " of " + target_text(said);
 }
@@ -42,7 +47,7 @@ std::string p99_text(const Said& said, std::chrono::nanoseconds p99) {
 /// What came of it.
 std::string outcome(const Said& said) {
   using State = Steer::State;
-  const std::string now = said.count == 0 ? "no bursts since, at most " + target_text(said) : p99_text(said, said.p99);
+  const std::string now = said.count == 0 ? "no bursts since" + is_target(said) : p99_text(said, said.p99);
   switch (said.state) {
     case State::resting:
       return "no bursts lately";
@@ -51,7 +56,7 @@ std::string outcome(const Said& said) {
              std::to_string(Alone::kEnough) + " bursts seen while nobody else had work" +
              (said.in_vain ? ", as others went on when they were to pause" : "");
     case State::few:
-      if (said.count == 0) return "no bursts yet beside others; at most " + target_text(said);
+      if (said.count == 0) return "no bursts yet beside others" + is_target(said);
       return now + " by " + std::to_string(said.count) + " bursts, " +
              (said.count < kTellsMet ? std::to_string(kTellsMet) : "more") + " are needed";
     case State::met:
@@ -59,11 +64,12 @@ std::string outcome(const Said& said) {
     case State::missed:
       return now + ", others are to yield more once another slice's target is seen to";
     case State::leaving:
-      return "others are still leaving, at most " + target_text(said);
+      return "others are still leaving" + is_target(said);
     case State::seeking:
       return now + ", others are to yield more";
     case State::trying:
-      return now + ", trying whether less is enough";
+      return "it was met, trying whether less is enough: " + now +
+             (said.count == 0 ? "" : " by " + plural(static_cast<std::int64_t>(said.count), "burst"));
     case State::unmet:
       return "cannot be met: " + p99_text(said, said.best) + " is the best that was reached";
     case State::helpless:

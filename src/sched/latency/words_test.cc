@@ -28,7 +28,7 @@ TEST(LatencyWords, FollowFromTheState) {
   const std::vector<Row> table{
       {State::resting, off, 0, "no bursts lately; others need not yield"},
       {State::resting, rungs(1, 0, 2), 500, "no bursts lately; others need not yield"},
-      {State::few, off, 0, "others need not yield; no bursts yet beside others; at most 4 ms"},
+      {State::few, off, 0, "others need not yield; no bursts yet beside others; its target is 4 ms"},
       {State::few, off, 40, "others need not yield; p99 3 ms of 4 ms by 40 bursts, 161 are needed"},
       {State::few, rungs(0, 9, 0), 40, "others' turns 125 us; p99 3 ms of 4 ms by 40 bursts, 161 are needed"},
       {State::few, off, 500, "others need not yield; p99 3 ms of 4 ms by 500 bursts, more are needed"},
@@ -36,11 +36,16 @@ TEST(LatencyWords, FollowFromTheState) {
       {State::met, rungs(1, 0, 1), 500, "goes before the others, 8 SMs kept; p99 3 ms of 4 ms"},
       {State::missed, off, 500,
        "others do not yield yet; p99 3 ms of 4 ms, others are to yield more once another slice's target is seen to"},
-      {State::leaving, rungs(0, 0, 2), 0, "16 SMs kept; others are still leaving, at most 4 ms"},
+      {State::leaving, rungs(0, 0, 2), 0, "16 SMs kept; others are still leaving; its target is 4 ms"},
       {State::seeking, rungs(1, 0, 0), 0,
-       "goes before the others; no bursts since, at most 4 ms, others are to yield more"},
+       "goes before the others; no bursts since; its target is 4 ms, others are to yield more"},
       {State::seeking, rungs(1, 0, 0), 60, "goes before the others; p99 3 ms of 4 ms, others are to yield more"},
-      {State::trying, off, 60, "others do not yield; p99 3 ms of 4 ms, trying whether less is enough"},
+      {State::trying, off, 60,
+       "others do not yield; it was met, trying whether less is enough: p99 3 ms of 4 ms by 60 bursts"},
+      {State::trying, off, 1,
+       "others do not yield; it was met, trying whether less is enough: p99 3 ms of 4 ms by 1 burst"},
+      {State::trying, off, 0,
+       "others do not yield; it was met, trying whether less is enough: no bursts since; its target is 4 ms"},
       {State::unmet, off, 0,
        "others do not yield, which did not help; cannot be met: p99 5 ms of 4 ms is the best that was reached"},
       {State::unmet, rungs(1, 0, 6), 0,
@@ -74,6 +79,19 @@ TEST(LatencyWords, NameWhatAMultipleIsOf) {
   EXPECT_EQ(words(said, 132), "others need not yield; p99 3 ms of 4 ms (alone 2 ms)");
 }
 
+/// The bursts under less are what is known then, and may be long: those before met the target.
+TEST(LatencyWords, WhatATrySeesIsNotSaidOfATargetThatIsMet) {
+  const Said said{.state = State::trying,
+                  .target = {.multiple = 2},
+                  .at_most = std::chrono::microseconds(188),
+                  .count = 12,
+                  .p99 = ms(6),
+                  .alone = std::chrono::microseconds(94)};
+  EXPECT_EQ(words(said, 132),
+            "others do not yield; it was met, trying whether less is enough: p99 6 ms of 188 us (alone 94 us) by 12 "
+            "bursts");
+}
+
 TEST(LatencyWords, SayWhatItCostsOthersOnlyWhereTheyYield) {
   Said said{.state = State::met, .target = {.at_most = ms(4)}, .at_most = ms(4), .count = 500, .p99 = ms(3)};
   said.others_part = 0.91;
@@ -103,7 +121,7 @@ TEST(LatencyWords, ATargetIsNotGivenUpBeforeAllWasTried) {
         << said;
     EXPECT_GE(tried, 4) << "all dials were turned before";
     steer.begin_anew(plant::seconds(run.now_s));
-    EXPECT_EQ(words(steer, 132), "others need not yield; no bursts yet beside others; at most 1 ms");
+    EXPECT_EQ(words(steer, 132), "others need not yield; no bursts yet beside others; its target is 1 ms");
   }
 }
 
