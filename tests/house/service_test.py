@@ -74,6 +74,12 @@ class Service(unittest.TestCase):
         self.assertIn(f"/var/lib/{directory}/usage.db", (ROOT / "man/gpuctld.service.8").read_text())
         self.assertIn(f" /var/lib/{directory} ", (ROOT / "packaging/debian/gpuctld.postrm").read_text())
 
+    def test_a_purge_removes_the_options_that_an_administrator_gives_the_exporter(self):
+        debian = ROOT / "packaging/debian"
+        unit = (debian / "gpuctl-exporter.service").read_text()
+        (options,) = re.findall(r"^EnvironmentFile=-(.*)$", unit, re.MULTILINE)
+        self.assertIn(f"rm -f {options}\n", (debian / "gpuctl-exporter.postrm").read_text())
+
     def test_it_gets_a_processor_before_others(self):
         for what in (r"Nice=-\d", r"CPUWeight=1\d{3}"):
             self.assertRegex(self.text, rf"(?m)^{what}")

@@ -190,6 +190,7 @@ second() {
   start_mps
 
   say "purge"
+  echo 'GPUCTL_EXPORTER_OPTIONS="--listen 127.0.0.2:9836"' >/etc/default/gpuctl-exporter # which is to go too
   mapfile -t names < <(dpkg-query -W -f '${Package}\n' '*gpuctl*' '*gpuslice*')
   packages=(/packages/*.deb)
   ((${#names[@]} == ${#packages[@]})) || fail "packages: ${names[*]}"
