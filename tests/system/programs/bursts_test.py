@@ -116,6 +116,18 @@ class Bursts(instance.SystemTest):
         bursts = self.start(BURSTS, "requests", 1, 1, env=self.env_of_others())
         self.assertEqual(bursts.wait(), 0, bursts.err())
 
+    def test_the_bench_has_a_burst_for_each_launch_where_it_does_not_compare_each_result(self):
+        launches, before = 40, 0
+        size = ("work", "--blocks", 4, "--iterations", 40, "--arrival", "periodic", "--period-us", 5000)
+        for programs, (check, least, most) in enumerate((("last", 1, 1.5), ("all", 2.5, 3.5)), 1):
+            bench = self.start_bench("p", *size, "--count", launches, "--check", check)
+            self.assertEqual(bench.wait(), 0, bench.err())
+            counted = next(one["count"] for one in self.ended("p", programs)["latencies"] if one["seconds"] == 0)
+            with self.subTest(check=check):
+                self.assertGreaterEqual(counted - before, least * launches)
+                self.assertLessEqual(counted - before, most * launches)
+            before = counted
+
     def test_a_slice_adds_up_its_programs_and_outlives_them(self):
         self.gpuctl("create-slice", "p/below")
         self.run_kind("stream")[0].end()
