@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <algorithm>
 #include <boost/json/parse.hpp>
 
@@ -101,6 +103,17 @@ TEST_F(CommandLine, ListPrintsTheTree) {
   EXPECT_EQ(ran.out.substr(0, ran.out.find('\n')),
             "SLICE    RESERVE  MAX  WEIGHT  PRIORITY  POLICY  OWNER  GRANTED  DEMAND  CLIENTS");
   EXPECT_NE(ran.out.find("\n  batch        -  100 "), std::string::npos) << ran.out;
+}
+
+TEST_F(CommandLine, AJoinByALinkIsNoted) {
+  const std::string file = std::filesystem::canonical("/proc/self/exe"), link = "/proc/self/exe";
+  const std::string note = "note: exe:" + link + " has no programs as long as it is a link: they are known by " + file +
+                           ", so say exe:" + file + "\n";
+  daemon_.on("SetSlice", {{"slice", to_json(slices_[2])}});
+  daemon_.on("CreateSlice", {{"slice", to_json(slices_[2])}});
+  EXPECT_EQ(gpuctl({"set", "batch", "join=exe:" + link}).err, note);
+  EXPECT_EQ(gpuctl({"create-slice", "batch", "--join", "exe:" + link}).err, note);
+  EXPECT_EQ(gpuctl({"set", "batch", "join=exe:" + file}).err, "");
 }
 
 TEST_F(CommandLine, ShowTellsABurstAsItTellsAQuota) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "base/device_list.h"
 #include "base/former_mode.h"
@@ -209,6 +210,10 @@ Outcome<std::string> slice_path(std::string_view name) {
 std::string user_name(std::int64_t uid) {
   const passwd* entry = uid >= 0 && uid <= kIdGreatest ? ::getpwuid(static_cast<uid_t>(uid)) : nullptr;
   return entry != nullptr ? entry->pw_name : std::to_string(uid);
+}
+
+void note_links(const ipc::SliceSettings& settings, std::ostream& err) {
+  for (const std::string& line : slicefile::linked_exes(settings.join.value_or(""))) err << "note: " << line << '\n';
 }
 
 std::string join_names(std::string_view join) {

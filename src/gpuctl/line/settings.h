@@ -1,6 +1,7 @@
 // Settings of a slice as people write them, both for `create-slice --max none` and for `set NAME max=none`.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& 
 
 /// "/batch/train/" as "batch/train"; "/" stays. The daemon checks which names are valid; here a name must not be empty.
 Outcome<std::string> slice_path(std::string_view name);
+
+/// A line for each link in the setting `join`. Looked for here: whose path it is may keep who follows it waiting.
+void note_links(const ipc::SliceSettings& settings, std::ostream& err);
 
 /// The setting `join` with the names of users and groups.
 std::string join_names(std::string_view join);

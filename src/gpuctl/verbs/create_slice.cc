@@ -47,6 +47,7 @@ Action declare_create_slice(Arguments& arguments) {
     if (options->check) parameters["check"] = true;
     const auto reply = change(context, "CreateSlice", std::move(parameters));
     if (!reply) return reply.error();
+    note_links(settings, context.err);
     if (options->check && !context.json) return print_changes(context, *reply, true);
     if (options->persist) {
       const auto saved = save_slices(context, *path, options->config);

@@ -54,6 +54,7 @@ Action declare_set(Arguments& arguments) {
     if (options->check) parameters["check"] = true;
     const auto reply = change(context, "SetSlice", std::move(parameters));
     if (!reply) return reply.error();
+    note_links(settings, context.err);
     if (context.json)
       print_json(context, *reply);
     else if (options->check)

@@ -9,7 +9,6 @@
 #include "base/quota_text.h"
 #include "gpuctld/host/mps.h"
 #include "gpuctld/manager/manager.h"
-#include "slicefile/join_ids.h"
 
 namespace gpuctl::daemon {
 
@@ -200,7 +199,6 @@ std::vector<std::string> Manager::odd_settings_of(const sched::SliceTree& tree, 
   for (const std::string& name : in_quota) note_of_gpu({.gpu = name, .amount = {.lifted = true}}, false, gpus, lines);
   if (!sched::has_quota(*slice) && slice->burst != kNoQuota)
     lines.push_back("burst " + slice->burst + " has no effect without a quota");
-  for (std::string& line : slicefile::linked_exes(sched::join_text(*slice))) lines.push_back(std::move(line));
   if (path == "/") return lines;
   for (const auto& [setting, amounts, bytes] : {std::tuple("reserve", &slice->reserve_per_gpu, false),
                                                 {"max", &slice->max_per_gpu, false},

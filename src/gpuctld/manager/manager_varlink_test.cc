@@ -109,12 +109,6 @@ TEST_F(ManagerTest, SettingsWithoutEffectAreNoted) {
             std::string::npos);
   EXPECT_EQ(notes_of({{"memory_unlimited", true}, {"memory_high", std::int64_t{1} << 40}}),
             R"(["memory_high 1T lets nothing wait: there is no more than 1G"])");
-  const std::string file = std::filesystem::canonical("/proc/self/exe"), link = directory_ + "/link";
-  EXPECT_EQ(notes_of({{"memory_high_unlimited", true}, {"join", "exe:" + file}}), "");
-  std::filesystem::create_symlink(file, link);
-  EXPECT_EQ(notes_of({{"join", "exe:" + link}}), "[\"exe:" + link +
-                                                     " has no programs as long as it is a link: they are known by " +
-                                                     file + ", so say exe:" + file + "\"]");
 }
 
 TEST_F(ManagerTest, AGpuThatASettingNamesTwiceIsNoted) {
