@@ -14,9 +14,9 @@
 #include "gpuctld/clients/in_force.h"
 #include "gpuctld/clients/launch_rate.h"
 #include "gpuctld/clients/leaving_times.h"
-#include "sched/temporal/burst_work.h"
 #include "ipc/stub.h"
 #include "sched/shares/turns.h"
+#include "sched/temporal/burst_work.h"
 
 namespace gpuctl::daemon {
 

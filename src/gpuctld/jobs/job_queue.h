@@ -4,11 +4,11 @@
 // `share`: no client gets them before the client that had them has left.
 //
 // A client is one job on a device: its oldest outstanding launch. The next launch is another job of the same owner. How
-// long a job takes counts what is expected behind it in its burst (sched/temporal/burst_work.h), so that all of it is one application.
-// A launch in original form cannot be evicted; without a grant its client starts no other. A job has unknown length if
-// the client has demand but reports no launch, or if it is a launch in original form of a kernel that was never timed.
-// While no client has anything outstanding, the one that ran last keeps the device, so that its next launch needs no
-// decision.
+// long a job takes counts what is expected behind it in its burst (sched/temporal/burst_work.h), so that all of it is
+// one application. A launch in original form cannot be evicted; without a grant its client starts no other. A job has
+// unknown length if the client has demand but reports no launch, or if it is a launch in original form of a kernel that
+// was never timed. While no client has anything outstanding, the one that ran last keeps the device, so that its next
+// launch needs no decision.
 #pragma once
 
 #include <chrono>
