@@ -18,7 +18,7 @@ using boost::system::error_code;
 namespace {
 
 /// Output of a program, and the line that ends it.
-constexpr std::size_t kMostAnswer = ChildProgram::kMostOutput + 1024;
+constexpr std::size_t kMostHelperAnswer = ChildProgram::kMostOutput + 1024;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void HelperQuestion::write() {
 
 void HelperQuestion::read() {
   text_.clear();
-  asio::async_read(connection_, asio::dynamic_buffer(text_, kMostAnswer),
+  asio::async_read(connection_, asio::dynamic_buffer(text_, kMostHelperAnswer),
                    [self = shared_from_this()](error_code error, std::size_t) {
                      if (error != asio::error::eof && self->failed(error)) return;
                      self->finish(std::move(self->text_));
