@@ -99,7 +99,7 @@ class Latency(instance.SystemTest):
         self.begin()
         self.gpuctl("set", "ls", "latency=1000x")
         ls = self.start_ls()
-        self.wait_words(r"; at most [\d.]+ \w+ \(alone [\d.]+ \w+\)$")
+        self.wait_words(r"; its target is [\d.]+ \w+ \(alone [\d.]+ \w+\)$")
         batch = self.start_batch()
         self.wait_words(r"^others need not yield; p99 [\d.]+ \w+ of [\d.]+ \w+ \(alone [\d.]+ \w+\)")
         self.gpuctl("set", "ls", "latency=1001x", check=False)
