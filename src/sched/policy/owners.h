@@ -56,23 +56,29 @@ struct Allowance {
   }
 };
 
-/// The launches of an owner between two pauses, in which it has nothing to run: what FRS calls an application. Old
-/// ones are forgotten by and by.
+/// The launches of an owner between two pauses, in which it has nothing to run and none is expected: what FRS calls an
+/// application. Old ones are forgotten by and by. Beside what is still expected they must count, or a long application
+/// would never seem to be slowed down.
 struct Burst {
   Time turnaround{}, alone{};  ///< of the launches that ended
   Time ended = kNever;         ///< the latest of them
+  bool goes_on = false;        ///< more was expected behind that one
 
   void arrived(Time now) {
-    if (now != ended) *this = {};
+    if (now != ended && !goes_on) *this = {};
   }
   void left(const Job& job, Time now) {
     turnaround += now - job.arrived, alone += job.predicted - job.behind;
-    for (; turnaround > kRemembered; turnaround /= 2) alone /= 2;
+    for (const Time remembered = std::max(kRemembered, kRememberedOfRest * job.behind); turnaround > remembered;
+         turnaround /= 2)
+      alone /= 2;
     ended = now;
+    goes_on = job.behind > Time{0};
   }
 
  private:
   static constexpr Time kRemembered = std::chrono::milliseconds{100};
+  static constexpr int kRememberedOfRest = 16;  ///< times what is expected
 };
 
 }  // namespace gpuctl::sched

@@ -1,6 +1,8 @@
 // Tests each policy against its paper, in situations small enough to work out by hand.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "sched/policy/owners.h"
 #include "sched/testing/instant.h"
 
@@ -209,6 +211,56 @@ TEST(Frs, CountsWhatIsBehindALaunchOnce) {
   }
   EXPECT_EQ(burst.alone, ms(10));
   EXPECT_EQ(burst.turnaround, ms(10));
+}
+
+TEST(Frs, AnApplicationGoesOnWhereMoreOfItIsExpected) {
+  Burst burst;
+  Job job;
+  job.predicted = ms(10);
+  job.behind = ms(9);
+  burst.arrived(job.arrived);
+  burst.left(job, ms(3));
+  burst.arrived(ms(4));
+  EXPECT_EQ(burst.turnaround, ms(3)) << "its program prepared the next launch for a moment";
+  job.predicted = ms(1);
+  job.behind = Time{0};
+  burst.left(job, ms(5));
+  burst.arrived(ms(6));
+  EXPECT_EQ(burst.turnaround, Time{0});
+}
+
+/// Programs by turns, which always have work: one of bursts of 2000 launches, one of bursts of 10, all of 1 ms.
+TEST(Frs, OneWithLongBurstsDoesNotStarve) {
+  for (const Time pause : {Time{0}, us(100)}) {
+    Instant d("frs");
+    struct Program {
+      int launches, at;
+      Time left, ran, comes;
+    };
+    std::map<JobId, Program> programs{{1, {2000, 0, {}, {}, {}}}, {2, {10, 0, {}, {}, {}}}};
+    const auto behind = [](const Program& program) { return ms(program.launches - 1 - program.at); };
+    while (d.now < ms(4000)) {
+      for (auto& [id, program] : programs) {
+        if (program.left > Time{0} || d.now < program.comes) continue;
+        program.left = ms(1);
+        d.scheduler.arrive(
+            {.id = id, .owner = id, .need = CapSM{15}, .predicted = ms(1) + behind(program), .behind = behind(program)},
+            d.now);
+      }
+      d.ask();
+      const JobId runs = d.runs();
+      d.at(d.now + us(50));
+      if (runs == 0) continue;
+      Program& program = programs.at(runs);
+      program.ran += us(50), program.left -= us(50);
+      if (program.left > Time{0}) continue;
+      d.complete(runs);
+      program.at = (program.at + 1) % program.launches;
+      program.comes = d.now + pause;
+    }
+    EXPECT_GT(programs.at(1).ran, ms(1400)) << pause.count() << " ns between launches";
+    EXPECT_GT(programs.at(2).ran, ms(1400)) << pause.count() << " ns between launches";
+  }
 }
 
 TEST(Sim, IsTheGreedyAlgorithm) {
