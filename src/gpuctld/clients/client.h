@@ -71,9 +71,11 @@ class Client {
   using TakeLatencies = std::function<void(int device, const ClientLatency::More& more)>;
   void read_latencies(std::uint64_t now_ns, bool at_once, const TakeLatencies& take);
 
+  /// How many bursts have ended there, whether the program names requests or not. Counts up, and wraps.
+  std::uint32_t bursts_ended(std::size_t slot) const {
+    return static_cast<std::uint32_t>(ipc::load(ipc::latency_at(*stub_.get(), slot).bursts_ended));
+  }
   /// Whether the client says that a burst of its goes on there.
-  /// How many bursts, or requests, have ended. Counts up, and wraps.
-  std::uint32_t bursts_ended(std::size_t slot) const { return ipc::load(ipc::latency_at(*stub_.get(), slot).counted); }
   bool in_burst(std::size_t slot) const { return ipc::load(ipc::latency_at(*stub_.get(), slot).open) != 0; }
 
   /// Whether it is held (ipc::kHeld) and says that it has nothing left there.

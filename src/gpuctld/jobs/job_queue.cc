@@ -46,7 +46,7 @@ void JobQueue::renew(const std::string& policy, CapSM capacity, std::vector<Memb
   nodes_ = nodes;
   anything_new_ = true;
   for (const Member& member : members_) {
-    if (std::exchange(member.at().queue, this) != this) member.job() = {};
+    if (std::exchange(member.at().queue, this) != this) member.job() = {}, member.at().burst.pause();
     scheduler_.set_priority(member.job().id, member.priority);
   }
   const auto is_latest = [this](const Member& member) { return member.client == latest_; };

@@ -81,11 +81,12 @@ TEST(JobsInScheduler, ABurstOfShortLaunchesIsALongJob) {
   std::uint64_t now = kMs;
   for (std::uint64_t launch = 1; launch <= 10; ++launch, now += kMs) {
     a.head(launch);
+    ipc::store(ipc::latency_at(*a.stub.get(), 0).counted, static_cast<std::uint32_t>(launch));  // requests
     settle(scheduler, {&a}, now);
   }
   a.head(0);
   settle(scheduler, {&a}, now);
-  ipc::store(ipc::latency_at(*a.stub.get(), 0).counted, 1u);
+  ipc::store(ipc::latency_at(*a.stub.get(), 0).bursts_ended, std::uint64_t{1});
   a.head(11);
   settle(scheduler, {&a}, now += kMs);
   ASSERT_EQ(a.state(), "running");

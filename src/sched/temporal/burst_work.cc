@@ -8,21 +8,21 @@ namespace gpuctl::sched {
 
 void BurstWork::comes(std::uint32_t ended, std::uint64_t kernel) {
   if (begun_ && ended == ended_) return;
-  if (begun_) learn();
-  begun_ = true, ended_ = ended, first_ = kernel, used_ = Time{0};
+  if (begun_ && told_all_) learn(used_ / (ended - ended_));
+  begun_ = told_all_ = true, ended_ = ended, first_ = kernel, used_ = Time{0};
 }
 
-void BurstWork::learn() {
-  if (used_ == Time{0}) return;
+void BurstWork::learn(Time whole) {
+  if (whole == Time{0}) return;
   const auto same =
       std::ranges::find_if(learnt_, [this](const Learnt& one) { return one.whole > Time{0} && one.kernel == first_; });
   if (same != learnt_.end()) {
-    same->whole = (3 * same->whole + used_) / 4;
+    same->whole = (3 * same->whole + whole) / 4;
     latest_ = static_cast<std::size_t>(same - learnt_.begin());
     return;
   }
   latest_ = std::exchange(next_, (next_ + 1) % learnt_.size());
-  learnt_[latest_] = {first_, used_};
+  learnt_[latest_] = {first_, whole};
 }
 
 const BurstWork::Learnt* BurstWork::find(std::uint64_t kernel) const {

@@ -63,6 +63,32 @@ TEST(BurstWork, IsLearntByTheKernelThatBeginsIt) {
   EXPECT_EQ(work.behind(1ms), Time{3ms}) << "of the latest of any";
 }
 
+/// Of a program alone the daemon does not look at each launch.
+TEST(BurstWork, SeveralThatEndBetweenTwoLooksCountAlike) {
+  BurstWork work;
+  std::uint32_t ended = UINT32_MAX - 1;  // it wraps
+  work.comes(ended, kSort);
+  work.used(30ms);
+  work.comes(ended += 10, kSort);
+  EXPECT_EQ(work.behind(1ms), Time{2ms});
+}
+
+TEST(BurstWork, NothingIsLearntOfWhatWasNotSeenWhole) {
+  BurstWork work;
+  std::uint32_t ended = 0;
+  bursts(work, ended, kSort, 10);
+  work.comes(ended, kSort);
+  work.used(1ms);
+  work.pause();
+  work.comes(ended, kSort);
+  EXPECT_EQ(work.behind(1ms), Time{8ms}) << "the same burst goes on";
+  work.comes(ended += 5, kSort);
+  EXPECT_EQ(work.behind(1ms), Time{9ms});
+  bursts(work, ended, kSort, 2);
+  work.comes(ended, kSort);
+  EXPECT_EQ(work.behind(1ms), Time{7ms}) << "and learns again";
+}
+
 TEST(BurstWork, FollowsWhatChanges) {
   BurstWork work;
   std::uint32_t ended = 0;
