@@ -192,6 +192,7 @@ int run(int argc, char** argv) {
   ConfigOutcome outcome =
       read_config(options.config, options.config_required, options.strict ? Accepted::documented : Accepted::all);
   for (const std::string& note : outcome.notes) log(note);
+  for (const std::string& note : links_in_joins(outcome.config)) log(note);
   for (const std::string& problem : outcome.problems) log(problem);
   if (!outcome.problems.empty()) return 1;
   const bool software = options.software_gpu || outcome.config.daemon.software_gpu;

@@ -203,14 +203,19 @@ ConfigOutcome read_config(const std::string& file, bool required, Accepted accep
 
   auto& slices = outcome.config.slices;
   std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
-  for (const ConfiguredSlice& slice : slices)
-    for (const std::string& line : slicefile::linked_exes(slice.change.join.value_or("")))
-      outcome.notes.push_back(slice.where_of.at("join") + ": slice.\"" + slice.path + "\".join: " + line);
   for (ConfiguredSlice& slice : slices)  // when no later file can say another mode
     if (accepted == Accepted::all && replace_former_mode(slice.change))
       outcome.notes.push_back(slice.where_of.at("reserve_mode") + ": slice.\"" + slice.path +
                               "\".reserve_mode: " + std::string(kFormerReserveModeSays));
   return outcome;
+}
+
+std::vector<std::string> links_in_joins(const Config& config) {
+  std::vector<std::string> lines;
+  for (const ConfiguredSlice& slice : config.slices)
+    for (const std::string& line : slicefile::linked_exes(slice.change.join.value_or("")))
+      lines.push_back(slice.where_of.at("join") + ": slice.\"" + slice.path + "\".join: " + line);
+  return lines;
 }
 
 }  // namespace gpuctl::daemon

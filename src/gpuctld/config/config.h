@@ -72,8 +72,7 @@ struct Config {
 struct ConfigOutcome {
   Config config;
   std::vector<std::string> problems;  ///< if there are any, the config must not be used
-  /// A line for each key or value that has moved or gone (former_keys.h, base/former_mode.h), and for each link in a
-  /// join.
+  /// A line for each key or value that has moved or gone (former_keys.h, base/former_mode.h).
   std::vector<std::string> notes;
 };
 
@@ -83,5 +82,9 @@ enum class Accepted { all, documented };
 /// Reads `file`, then FILE.d/*.toml in the order of their names. A later file overrides single keys of an earlier one.
 /// A missing `file` is an error only if `required`. "" reads nothing and gives the defaults.
 ConfigOutcome read_config(const std::string& file, bool required, Accepted accepted = Accepted::all);
+
+/// A line for each link in a join. Where an administrator has the configuration read alone: whose path it is may keep
+/// who follows it waiting.
+std::vector<std::string> links_in_joins(const Config& config);
 
 }  // namespace gpuctl::daemon

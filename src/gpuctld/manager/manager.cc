@@ -159,6 +159,7 @@ void Manager::serve(int listener, std::vector<HandedOver> connections) {
 std::vector<std::string> Manager::reload() {
   ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
   for (const std::string& note : outcome.notes) log_(note);
+  for (const std::string& note : links_in_joins(outcome.config)) log_(note);
   if (!outcome.problems.empty()) return outcome.problems;
   sched::SliceTree tree = scheduler_.tree();
   auto configured = kept_.configured();

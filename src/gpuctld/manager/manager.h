@@ -210,7 +210,7 @@ class Manager {
                                                            const ipc::SliceSettings& settings) const;
   std::vector<ipc::Room> room_for(const std::string& path);
   std::vector<ipc::SliceDifference> differences(const sched::SliceTree& tree) const;
-  std::vector<std::string> come_back(const sched::SliceTree& tree) const;
+  std::vector<std::string> come_back(const sched::SliceTree& tree, std::uint32_t caller) const;
   boost::json::array programs_in(const std::string& path, bool below, const sched::Caller& viewer) const;
   boost::json::object slice_now(const std::string& path) const;
   ipc::Slice describe_slice(std::size_t index, const std::string& path,

@@ -99,10 +99,15 @@ std::vector<ipc::SliceDifference> Manager::differences(const sched::SliceTree& t
 }
 
 /// The slices that are there, not in the tree, and that the configuration makes again. Read now: `gpuctl save` and
-/// people write its files meanwhile.
-std::vector<std::string> Manager::come_back(const sched::SliceTree& tree) const {
+/// people write its files meanwhile. There may be many, and reading them keeps all waiting. So who makes and deletes
+/// slices of his own does not have them read: of such slices the daemon knows whether the configuration named them.
+std::vector<std::string> Manager::come_back(const sched::SliceTree& tree, std::uint32_t caller) const {
   std::vector<std::string> lines;
+  const auto was_named = [&](const auto& slice) {
+    return tree.find(slice.first) == nullptr && kept_.configured().contains(slice.first);
+  };
   if (options_.config_file.empty()) return lines;
+  if (!budgets_.exempt(caller) && std::ranges::none_of(scheduler_.tree().slices(), was_named)) return lines;
   const ConfigOutcome outcome = read_config(options_.config_file, false);
   const auto saved = slicefile::saved_drop_ins(options_.config_file + ".d");
   for (const ConfiguredSlice& slice : outcome.config.slices) {

@@ -227,6 +227,24 @@ TEST_F(ApplySlices, ADeletedSliceThatTheConfigurationNamesIsSaidToComeBack) {
   EXPECT_EQ(paths(), Paths({"/", "b", "b/saved"}));
 }
 
+/// Which may be long, and keeps all waiting.
+TEST_F(ApplySlices, WhoDeletesSlicesOfTheirOwnDoesNotHaveTheConfigurationRead) {
+  if (::geteuid() != 0) return;  // only root can connect as another user
+  const std::string file = directory_ + "/gpuctl.toml";
+  std::ofstream(file) << "[slice.a]\n";
+  stop();
+  start({.config_file = file}, read_config(file, true).config);
+  create("ours", {{"owner_uid", 4711}});
+  create("ours/x", {});
+  std::ofstream(file) << "[slice.a]\n[slice.\"ours/x\"]\n";
+  auto owner = connect_as(4711), root = connect();
+  const json::object check{{"path", "ours/x"}, {"check", true}};
+  const auto by_owner = call(owner, "DeleteSlice", check);
+  EXPECT_EQ(by_owner.error, "");
+  EXPECT_FALSE(by_owner.parameters.contains("notes"));
+  EXPECT_TRUE(call(root, "DeleteSlice", check).parameters.contains("notes"));
+}
+
 TEST_F(ApplySlices, WhatIsBelowGoesTooUnlessAProgramIsThere) {
   create("a", {});
   create("a/x", {});

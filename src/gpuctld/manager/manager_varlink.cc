@@ -162,7 +162,7 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
       refused.reply.parameters["programs"] = programs_in(path, recursive, caller(session));
     return refused;
   }
-  const std::vector<std::string> again = come_back(tree);
+  const std::vector<std::string> again = come_back(tree, session.peer().uid);
   if (check) return checked(tree, {&path, 1}, again);
   change_tree(std::move(tree), session.peer().uid);
   return changed({}, {&path, 1}, again);

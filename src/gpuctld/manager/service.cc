@@ -90,6 +90,7 @@ void Service::reload() {
 std::vector<std::string> Service::read_again() {
   ConfigOutcome outcome = read_config(options_.config_file, options_.config_required);
   for (const std::string& note : outcome.notes) log_(note);
+  for (const std::string& note : links_in_joins(outcome.config)) log_(note);
   if (outcome.problems.empty()) config_ = std::move(outcome.config);
   return outcome.problems;
 }
