@@ -241,7 +241,7 @@ class SmGuard(Pairs):
 class FrsOrders(Experiment):
     """Each start is another order of the applications."""
 
-    name, figure = "FRS", "FRS Figure 4"
+    name, figure, by_program = "FRS", "FRS Figure 4", "FRS Figure 3"
     repetitions = 4
     policies = frs.POLICIES
     paper = dict(zip(frs.POLICIES, zip((1.95, 1.96, 4.87, 6.0, 2.44), (0.70, 0.63, 1.41, 2.99, 0.42))))
@@ -289,7 +289,9 @@ class FrsOrders(Experiment):
     def limits(self, order):
         """What each policy comes to in this order where handing over costs nothing and durations are known."""
         members = [(one.name, one.managed_ms, 0, at * GAP_MS, 0) for at, one in enumerate(order)]
-        for policy, times in self.programs.simulate("frs", members, self.policies, dispatch_ms=0, preempt_ms=0):
+        for policy, times in self.programs.simulate(
+            self.name.lower(), members, self.policies, dispatch_ms=0, preempt_ms=0
+        ):
             yield f"limit of {policy} (simulated)", [[(0, times[one.name])] for one in order]
 
     def rows(self, found):
@@ -309,13 +311,13 @@ class FrsOrders(Experiment):
                 "",
                 (f"{figures['stp_of_means']:.2f}; {bootstrap.words(figures['stp'])}"),
             )
-            yield f"{self.name}, {side}: NTT", "", ", ".join(f"{n} {v:.2f}" for n, v in figures["means"].items())
+            yield f"{self.by_program}, {side}: NTT", "", ", ".join(f"{n} {v:.2f}" for n, v in figures["means"].items())
 
 
 class TorchOrders(FrsOrders):
     """The same with PyTorch's operations, of many launches in original form each."""
 
-    name = figure = "PyTorch"
+    name = figure = by_program = "PyTorch"
     policies = ("fcfs", *frs.POLICIES, "dprr")
     paper = {}
 

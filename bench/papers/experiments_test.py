@@ -77,6 +77,7 @@ class ExperimentsTest(unittest.TestCase):
         rows = said(made("frs").rows(found))
         self.assertTrue(rows["FRS Figure 4, gpuctl, frs: ANTT"].startswith("2.50 ("))
         self.assertTrue(rows["FRS Figure 4, gpuctl, frs: DNTT of means; by order"].startswith("0.00; 1.00 ("))
+        self.assertEqual(rows["FRS Figure 3, gpuctl, frs: NTT"], "A 2.50, B 2.50")
 
     def test_jobs_of_pytorch_are_in_order_and_in_the_file_of_samples(self):
         done = []

@@ -37,6 +37,8 @@ def on_both(lab):
     program = lab.start("s", sys.executable, PRODUCTS, 60, *paths)
     program.wait_ready()
     time.sleep(2)
+    if program.err().count("ready") < len(paths):
+        raise RuntimeError("it does not compute on both GPUs yet")
     free, windows = during(lab, WINDOW_S), []
     for setting, back, expected in AMOUNTS:
         lab.gpuctl("set", "s", setting)
