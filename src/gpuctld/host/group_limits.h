@@ -87,6 +87,9 @@ class LimitsHelper {
   using Done = std::function<void(const Result<std::vector<std::string>>& outcomes)>;
 
   LimitsHelper(boost::asio::io_context& context, Place place);
+  ~LimitsHelper() { stop(); }
+  LimitsHelper(const LimitsHelper&) = delete;
+  LimitsHelper& operator=(const LimitsHelper&) = delete;
   /// Whether there is anybody to be asked.
   bool is_there() const;
   /// `done` is called once, later, unless stop() comes first. None may be under way.

@@ -121,5 +121,13 @@ TEST(LimitsHelper, AsksNobodyWhereNobodyIs) {
   EXPECT_TRUE(failed);
 }
 
+TEST(LimitsHelper, MayGoWhileItAsks) {
+  boost::asio::io_context context;
+  bool heard = false;
+  LimitsHelper(context, {.socket = "/dev/null"}).ask({.cgroup = "/a", .gpus = {}}, [&](const auto&) { heard = true; });
+  context.run();
+  EXPECT_FALSE(heard);
+}
+
 }  // namespace
 }  // namespace gpuctl::daemon::group_limits_test
