@@ -119,7 +119,7 @@ void JobQueue::follow_progress(const Member& member, const sched::Job& job, std:
     // Time alone finishes no block-task. A launch whose workers do not progress would seem to be over, and would get
     // even fewer SMs. A claim that is only late should not change all grants, so this waits until nothing would be
     // left.
-    if (job.remaining == Time{0} && own.unclaimed > Time{0}) left(own.unclaimed);
+    if (job.remaining <= own.behind && own.unclaimed > Time{0}) left(own.unclaimed);
     return;
   }
   own.claimed = head->claimed;

@@ -75,26 +75,44 @@ TEST(JobsInScheduler, AsksToBeCalledWhenASliceEnds) {
   EXPECT_EQ(b.granted(), 132u);
 }
 
+/// A program that has done a burst of ten launches of 1 ms, and is in the first of the next one. Returns when that is.
+std::uint64_t in_its_second_burst(Scheduler& scheduler, FakeJob& job) {
+  std::uint64_t now = kMs;
+  for (std::uint64_t launch = 1; launch <= 10; ++launch, now += kMs) {
+    job.head(launch);
+    ipc::store(ipc::latency_at(*job.stub.get(), 0).counted, static_cast<std::uint32_t>(launch));  // requests
+    settle(scheduler, {&job}, now);
+  }
+  job.head(0);
+  settle(scheduler, {&job}, now);
+  ipc::store(ipc::latency_at(*job.stub.get(), 0).bursts_ended, std::uint64_t{1});
+  job.head(11);
+  settle(scheduler, {&job}, now += kMs);
+  EXPECT_EQ(job.state(), "running");
+  return now;
+}
+
 TEST(JobsInScheduler, ABurstOfShortLaunchesIsALongJob) {
   Scheduler scheduler({gpu(132)}, with_equal_weights("srt"));
   FakeJob a(scheduler, "low"), b(scheduler, "high");
-  std::uint64_t now = kMs;
-  for (std::uint64_t launch = 1; launch <= 10; ++launch, now += kMs) {
-    a.head(launch);
-    ipc::store(ipc::latency_at(*a.stub.get(), 0).counted, static_cast<std::uint32_t>(launch));  // requests
-    settle(scheduler, {&a}, now);
-  }
-  a.head(0);
-  settle(scheduler, {&a}, now);
-  ipc::store(ipc::latency_at(*a.stub.get(), 0).bursts_ended, std::uint64_t{1});
-  a.head(11);
-  settle(scheduler, {&a}, now += kMs);
-  ASSERT_EQ(a.state(), "running");
+  const std::uint64_t now = in_its_second_burst(scheduler, a);
   b.kernel = 8;
   b.head(1, 132 * 5);
   scheduler.update(now + kMs / 2);
   EXPECT_EQ(a.state(), "to-evict") << "its launch takes 1 ms, and nine follow";
   EXPECT_EQ(b.state(), "to-run");
+}
+
+TEST(JobsInScheduler, ALaunchWithoutProgressIsNotPaidForByWhatIsBehindIt) {
+  Scheduler scheduler({gpu(132)}, with_equal_weights("srt"));
+  FakeJob a(scheduler, "low"), b(scheduler, "high");
+  std::uint64_t now = in_its_second_burst(scheduler, a);
+  for (int i = 0; i < 5; ++i) scheduler.update(now += kMs);
+  b.kernel = 8;
+  b.head(1, 132 * 7);
+  ipc::store(b.stub->head[0].issued_ns, now);
+  scheduler.update(now + 1);
+  EXPECT_EQ(a.state(), "to-evict") << "nine of 1 ms are still to come";
 }
 
 TEST(JobsInScheduler, ASliceBeginsWhenTheWorkersAreThere) {

@@ -34,8 +34,9 @@ const BurstWork::Learnt* BurstWork::find(std::uint64_t kernel) const {
 Time BurstWork::behind(Time launch) const {
   const Learnt* known = begun_ ? find(first_) : nullptr;
   if (known == nullptr) return Time{0};
-  // Once it is late: as long as it has been late so far.
-  const Time left = std::chrono::abs(known->whole - used_) - launch;
+  // Once it is late: as long as it has been late so far. One that never ends is no longer than others were.
+  const Time late = used_ - known->whole;
+  const Time left = std::min(std::chrono::abs(late), known->whole) - launch;
   return left > launch / 2 ? left : Time{0};
 }
 

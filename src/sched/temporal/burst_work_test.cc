@@ -38,6 +38,17 @@ TEST(BurstWork, WhatIsLeftOfOneLikeThoseBefore) {
   EXPECT_EQ(work.behind(1ms), Time{2ms}) << "late by three: as long again";
 }
 
+TEST(BurstWork, OneThatNeverEndsIsNoLongerThanOthersWere) {
+  BurstWork work;
+  std::uint32_t ended = 0;
+  bursts(work, ended, kSort, 10);
+  work.comes(ended, kSort);
+  work.used(15ms);
+  EXPECT_EQ(work.behind(1ms), Time{4ms});
+  work.used(3600s);
+  EXPECT_EQ(work.behind(1ms), Time{9ms});
+}
+
 TEST(BurstWork, OneLaunchIsAllOfItsBurst) {
   BurstWork work;
   std::uint32_t ended = 0;
