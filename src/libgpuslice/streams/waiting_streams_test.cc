@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -66,10 +67,12 @@ CUresult is_capturing(CUstream stream, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 
+/// To the end of the test program, as the driver's are there to that of their context.
+std::list<FakeEvent> made;
+
 CUresult create_event(CUevent* event, unsigned) {
   ++events;
-  *event =
-      reinterpret_cast<CUevent>(new FakeEvent);  // to the end of the test program, as the driver's to its context's
+  *event = reinterpret_cast<CUevent>(&made.emplace_back());
   return CUDA_SUCCESS;
 }
 
