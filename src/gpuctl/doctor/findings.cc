@@ -80,7 +80,7 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
     findings.push_back({seen.status ? error : note, "driver",
                         "NVIDIA's kernel module is not loaded, so there is no GPU",
                         "install the driver, or use the software GPU: software_gpu = true in gpuctl.toml (Debian: "
-                        "package gpuctl-softgpu)"});
+                        "package gpuctl-softgpu), and start gpuctld anew"});
     return;
   }
   findings.push_back({good, "driver", "NVIDIA driver " + printable(seen.driver_version), ""});

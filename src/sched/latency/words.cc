@@ -73,7 +73,7 @@ std::string outcome(const Said& said) {
     case State::unmet:
       return "cannot be met: " + p99_text(said, said.best) + " is the best that was reached";
     case State::helpless:
-      return now + ", and nobody is there to yield";
+      return now + ", and nobody beside it is there to yield";
   }
   return now;
 }

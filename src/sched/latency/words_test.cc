@@ -50,7 +50,7 @@ TEST(LatencyWords, FollowFromTheState) {
        "others do not yield, which did not help; cannot be met: p99 5 ms of 4 ms is the best that was reached"},
       {State::unmet, rungs(1, 0, 6), 0,
        "goes before the others, 48 SMs kept; cannot be met: p99 5 ms of 4 ms is the best that was reached"},
-      {State::helpless, off, 60, "others do not yield yet; p99 3 ms of 4 ms, and nobody is there to yield"},
+      {State::helpless, off, 60, "others do not yield yet; p99 3 ms of 4 ms, and nobody beside it is there to yield"},
   };
   for (const Row& row : table) {
     const Said said{.state = row.state,
