@@ -167,6 +167,8 @@ std::vector<std::string> Manager::reload() {
     return {applied.error().message};
   for (const std::string& line : kept_to_earlier_max(scheduler_.tree(), tree, scheduler_.clients())) log_(line);
   kept_.set_configured(std::move(configured));
+  if (outcome.config.daemon.software_gpu != scheduler_.options().software_gpu)
+    log_("software_gpu is another one now, which counts once gpuctld is started anew");
   change(std::move(tree), with_storm(outcome.config.daemon), std::nullopt);
   unmanaged_watch_.look_now();
   log_unfit();

@@ -133,6 +133,7 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
 
   std::vector<std::string> doubts;
   if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);
+  for (std::string& line : come_back(tree, session.peer().uid)) doubts.push_back(std::move(line));
   if (dry_run) return checked(tree, {}, doubts);
   const std::vector<ipc::SliceDifference> changes = differences(tree);
   boost::json::object reply{{"changes", ipc::to_json(changes)}};

@@ -211,6 +211,8 @@ TEST_F(ApplySlices, ADeletedSliceThatTheConfigurationNamesIsSaidToComeBack) {
   };
   const std::string when = ": it is there again once gpuctld starts anew, as at boot, or is reloaded; ",
                     of_a = "[\"" + file + ":1:8 names slice a" + when + "take it out there\"]";
+  const auto applied = apply({}, true).parameters;
+  EXPECT_NE(json::serialize(applied.at("notes")).find(":1:8 names slice a" + when), std::string::npos);
   EXPECT_EQ(deleted("a", true), of_a);
   EXPECT_EQ(deleted("a", false), of_a);
   EXPECT_EQ(deleted("b", false),

@@ -383,6 +383,11 @@ TEST_F(KeptByMps, AReloadThatRaisesAMaxSaysWhomItLeavesOut) {
   configure("max = 120\n", "max = 98\n");
   ASSERT_EQ(reload(), std::vector<std::string>());
   EXPECT_EQ(logged("MPS keeps 1 program in batch to"), 1) << "the one below may have no more than it has";
+  std::ofstream(file) << "[daemon]\nsoftware_gpu = true\n";
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_EQ(reload(), std::vector<std::string>());
+    EXPECT_EQ(logged("software_gpu is another one now, which counts once gpuctld is started anew"), 1);
+  }
 }
 
 TEST_F(KeptByMps, WhoRaisesAMaxIsToldWhomThatLeavesOut) {
