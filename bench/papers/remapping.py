@@ -87,8 +87,7 @@ def measure(schedulers, one):
     lab = schedulers.lab
     count = len(SIDES) * lab.size(REPETITIONS, 2)
     period_ms = 2.2 * one.plain_ms + 20
-    options = ("--arrival", "periodic", "--period-us", schedulers.ms(period_ms) * 1000, "--count", count + 1)
-    programs = schedulers.start([("set", one, options)])
+    programs = schedulers.start([("set", one, ())], (schedulers.ms(period_ms) * 1000, count + 1))
     begin = schedulers.begin(programs, [0])
 
     def sleep_until(at_ms):

@@ -81,7 +81,7 @@ class JobQueue {
   void look_at(const Member& member, std::uint64_t now_ns);
   void arrive(const New& job);
   void follow(const Member& member, std::chrono::nanoseconds deadline, std::uint64_t now_ns);
-  void note_used(const Member& member, std::uint64_t now_ns);
+  void note_used(const Member& member, const sched::Job& job, std::uint64_t now_ns);
   void follow_progress(const Member& member, const sched::Job& job, std::uint64_t now_ns);
   bool at_work(const Member& member, const sched::Job& job, std::uint64_t now_ns) const;
   bool start_those_at_work(std::uint64_t now_ns);

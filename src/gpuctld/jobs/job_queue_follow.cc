@@ -27,7 +27,7 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
   const std::uint64_t launch = head ? head->launch : unknown ? kUnknownLaunch : 0;
   if (job.launch == launch) return;
   const bool was_idle = job.id == 0;
-  note_used(member, now_ns);
+  if (const sched::Job* over = scheduler_.find(job.id)) note_used(member, *over, now_ns);
   leave(job, instant(now_ns));
   // A launch that waited behind an earlier one of the same client arrives when that one is over.
   if (launch != 0) new_.push_back({member, head, instant(head && was_idle ? head->issued_ns : now_ns)});
@@ -89,13 +89,12 @@ void JobQueue::follow(const Member& member, std::chrono::nanoseconds deadline, s
 }
 
 /// The time since the last look, in which the member's job may have run.
-void JobQueue::note_used(const Member& member, std::uint64_t now_ns) {
+void JobQueue::note_used(const Member& member, const sched::Job& job, std::uint64_t now_ns) {
   ClientJob& own = member.job();
-  const sched::Job* job = scheduler_.find(own.id);
-  if (job != nullptr && job->state == JobState::running && own.seen_ns != 0) {
-    const std::uint32_t usable = std::min(job->need.count, sms_);
+  if (job.state == JobState::running && own.seen_ns != 0) {
+    const std::uint32_t usable = std::min(job.need.count, sms_);
     const auto elapsed = static_cast<double>((instant(now_ns) - instant(own.seen_ns)).count());
-    const Time ran{std::llround(elapsed * knowledge_.speed(job->kernel, job->granted.count, usable, sms_))};
+    const Time ran{std::llround(elapsed * knowledge_.speed(job.kernel, job.granted.count, usable, sms_))};
     own.ran += ran;
     member.at().burst.used(ran);
   }
@@ -105,7 +104,7 @@ void JobQueue::note_used(const Member& member, std::uint64_t now_ns) {
 void JobQueue::follow_progress(const Member& member, const sched::Job& job, std::uint64_t now_ns) {
   ClientJob& own = member.job();
   const Time now = instant(now_ns);
-  note_used(member, now_ns);
+  note_used(member, job, now_ns);
   const auto left = [&](Time of_launch) { scheduler_.observe(job.id, of_launch + own.behind, now); };
   // Work of unknown length is expected to go on for as long as it has gone on so far.
   if (own.launch == kUnknownLaunch || !own.known) left(std::max(kUnknownDuration, own.ran));
