@@ -9,7 +9,6 @@ goes on when gpuctld comes back. man gpuctl-mount has the files.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import errno
 import grp
@@ -20,15 +19,14 @@ import re
 import select
 import signal
 import stat
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pyfuse3
 import trio
 
 from . import amounts
-from .daemon import SETTINGS, Daemon, connect, default_socket
+from .daemon import SETTINGS, Daemon, connect
 from .errors import Error, Refused, Unreachable
 from .model import Slice
 
@@ -342,22 +340,14 @@ async def serve(slices: Slices) -> None:
         nursery.cancel_scope.cancel()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="gpuctl-mount", description="Slices of gpuctld as directories.")
-    parser.add_argument("directory")
-    parser.add_argument("--socket", default=default_socket(), help="of gpuctld")
-    options = parser.parse_args(arguments)
-    try:
-        connect(options.socket, PATIENCE_S).close()
-        if not os.path.isdir(options.directory):
-            raise NotADirectoryError(f"{options.directory}: no such directory")
-        slices = Slices(options.socket)
-        pyfuse3.init(slices, options.directory, {"fsname=gpuctl", "subtype=gpuctl"})
-    except (Error, OSError, RuntimeError) as error:
-        print(f"gpuctl-mount: {error}", file=sys.stderr)
-        return 1
+def mount(directory: str, socket: str) -> None:
+    """Returns when it is unmounted, or the process is told to end."""
+    connect(socket, PATIENCE_S).close()
+    if not os.path.isdir(directory):
+        raise NotADirectoryError(f"{directory}: no such directory")
+    slices = Slices(socket)
+    pyfuse3.init(slices, directory, {"fsname=gpuctl", "subtype=gpuctl"})
     try:
         trio.run(serve, slices)
     finally:
         pyfuse3.close(unmount=True)
-    return 0

@@ -194,7 +194,7 @@ second() {
   mapfile -t names < <(dpkg-query -W -f '${Package}\n' '*gpuctl*' '*gpuslice*')
   packages=(/packages/*.deb)
   ((${#names[@]} == ${#packages[@]})) || fail "packages: ${names[*]}"
-  dpkg --purge "${names[@]}"
+  sudo apt purge '*gpuctl*' '*gpuslice*' # as docs/troubleshooting.md says
   dpkg_is_clean
   if dpkg-query -W | grep -E 'gpuctl|gpuslice'; then fail "packages are left"; fi
   [[ ! -e /proc/$mps ]] || fail "the MPS that gpuctld started still runs"
@@ -202,6 +202,7 @@ second() {
   left=$(find / -xdev \( -path /results -o -path /packages -o -path /proc -o -path /sys -o -path /tmp -o -path /root \
     -o -path /var/log \) -prune -o \( -name '*gpuctl*' -o -name '*gpuslice*' \) -print)
   left+=$(find /run -path /run/credentials -prune -o -name '*gpuctl*' -print)
+  left+=$(find /dev/shm -name 'softgpu*')
   [[ -z $left ]] || fail "left: $left"
 }
 

@@ -71,6 +71,8 @@ Outcome<void> write(const std::string& file, const std::string& text) {
   }
   std::ifstream before(file, std::ios::binary);
   if (before && std::string(std::istreambuf_iterator<char>(before), {}) == text) return {};
+  // As /run/cdi may not be there yet; what is wrong with the directory the file's own error says.
+  fs::create_directory(fs::path(file).parent_path(), error);
   // Of another ending, so that it is no document yet.
   if (const auto failed = replace_file(file, text, file + ".unfinished"))
     return not_written(failed->file, std::strerror(failed->error));

@@ -225,7 +225,7 @@ void GpuUserWatch::hear(bool whole) {
   connection_.close(ignored);
   auto heard = whole ? read_gpu_users(answer_) : fail("no answer");
   sees_ = heard.has_value();
-  if (!heard) return wait(pace_.every);
+  if (!heard) return wait(pace_.again);
   const std::vector<GpuUser> before = std::exchange(latest_, std::move(*heard));
   const auto is_in = [](const std::vector<GpuUser>& list, const GpuUser& user) {
     return std::ranges::any_of(list, [&](const GpuUser& other) { return same_process(user, other); });

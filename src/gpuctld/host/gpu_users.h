@@ -52,7 +52,7 @@ class GpuUserWatch {
 
   struct Pace {
     std::chrono::milliseconds every{60'000};  ///< from a look to the next
-    std::chrono::milliseconds again{5'000};   ///< while it is not sure of somebody, or `Seen` waits
+    std::chrono::milliseconds again{5'000};   ///< while not sure of somebody, `Seen` waits, or a look failed
     std::chrono::milliseconds patience{20'000};
   };
 

@@ -285,6 +285,12 @@ TEST_F(SeldomLooked, WhileSomethingIsToBecomeOfWhoWasSeenTheNextLookComesSoon) {
   EXPECT_EQ(heard_.size(), 4u);
 }
 
+TEST_F(SeldomLooked, AfterALookThatFailedTheNextComesSoon) {
+  waits_ = true;  // so that the last look is not that of a day hence
+  answer({"{", of(4, 1), of(4, 1)});
+  EXPECT_EQ(heard_, (std::vector<std::vector<std::int32_t>>{{}, {4}}));
+}
+
 /// Nobody is seen, so the next one would come in a day.
 TEST_F(SeldomLooked, ALookNowIsOneMoreAndNoneBesideThatUnderWay) {
   boost::asio::steady_timer asks(context_);

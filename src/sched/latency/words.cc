@@ -32,7 +32,8 @@ std::string dials_text(const Rungs& rungs, std::uint32_t device) {
 
 std::string target_text(const Said& said) {
   std::string text = time_text(said.at_most);
-  if (said.target.multiple > 0) text += " (alone " + time_text(said.alone) + ")";
+  const bool too_little = said.alone_count >= Alone::kEnough && said.alone > said.at_most;
+  if (said.target.multiple > 0 || too_little) text += " (alone " + time_text(said.alone) + ")";
   return text;
 }
 

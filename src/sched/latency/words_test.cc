@@ -79,6 +79,19 @@ TEST(LatencyWords, NameWhatAMultipleIsOf) {
   EXPECT_EQ(words(said, 132), "others need not yield; p99 3 ms of 4 ms (alone 2 ms)");
 }
 
+/// So that nobody looks among the others for why it is missed.
+TEST(LatencyWords, ATimeBelowWhatItTakesAloneIsSaidBesideThat) {
+  Said said{.state = State::helpless, .target = {.at_most = ms(4)}, .at_most = ms(4), .count = 60, .p99 = ms(7)};
+  said.alone = ms(6);
+  said.alone_count = Alone::kEnough - 1;
+  const std::string end = ", and nobody beside it is there to yield";
+  EXPECT_EQ(words(said, 132), "others do not yield yet; p99 7 ms of 4 ms" + end);
+  said.alone_count = Alone::kEnough;
+  EXPECT_EQ(words(said, 132), "others do not yield yet; p99 7 ms of 4 ms (alone 6 ms)" + end);
+  said.alone = ms(4);
+  EXPECT_EQ(words(said, 132), "others do not yield yet; p99 7 ms of 4 ms" + end);
+}
+
 /// The bursts under less are what is known then, and may be long: those before met the target.
 TEST(LatencyWords, WhatATrySeesIsNotSaidOfATargetThatIsMet) {
   const Said said{.state = State::trying,

@@ -25,7 +25,7 @@ class Devices(instance.SystemTest):
         self.socket.parent.mkdir()
         self.env["GPUCTL_SOCKET"] = str(self.socket)
         self.start_daemon()
-        file = self.scratch / "devices.json"
+        file = self.scratch / "cdi/devices.json"  # as /run/cdi, where nobody has made that yet
         write = ("cdi", "generate", "--output", file)
         self.gpuctl(*write)
         self.assertFalse(file.exists())  # there is no slice yet

@@ -35,16 +35,24 @@ class Settings(unittest.TestCase):
 
 
 class WithoutItsLibrary(unittest.TestCase):
-    def test_it_says_what_to_install(self):
-        script = "import runpy, sys; sys.modules['pyfuse3'] = None; runpy.run_path(sys.argv[1])"
-        ran = subprocess.run(
-            [sys.executable, "-c", script, str(ROOT / "packaging/gpuctl-mount")],
+    def run_with(self, word):
+        script = "import runpy, sys; sys.modules['pyfuse3'] = None; sys.argv.pop(0); runpy.run_path(sys.argv[0])"
+        return subprocess.run(
+            [sys.executable, "-c", script, str(ROOT / "packaging/gpuctl-mount"), word],
             env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
         )
+
+    def test_it_says_what_to_install(self):
+        ran = self.run_with("/")
         said = "gpuctl-mount: there is no pyfuse3: install python3-pyfuse3\n"
         self.assertEqual((ran.returncode, ran.stderr), (1, said))
+
+    def test_it_says_its_options(self):
+        ran = self.run_with("--help")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertIn("--socket", ran.stdout)
 
 
 class Stat(unittest.TestCase):

@@ -69,6 +69,12 @@ class Mandatory(instance.SystemTest):
         events = self.call("Events")["events"]
         return [one for one in events if one["kind"] == kind and one["pid"] == program.pid]
 
+    def wait_told(self, kind, program):
+        def seen():
+            return f"{self.call('GetStatus')['notes']} {self.daemon.err()[-1500:]}"
+
+        instance.wait_until(lambda: self.told(kind, program), f"the event {kind}", told=seen)
+
     def runs(self, program):
         return program.process.poll() is None
 
@@ -83,9 +89,7 @@ class Mandatory(instance.SystemTest):
         self.start_looking(f"user:{NAMED}")
         managed = self.use_gpu(managed=True)
         for program in (plain, other):
-            instance.wait_until(
-                lambda of=program: self.told("unmanaged", of), "the event", told=lambda: self.daemon.err()[-1500:]
-            )
+            self.wait_told("unmanaged", program)
         (event,) = self.told("unmanaged", plain)
         self.assertRegex(event["text"], f"so nothing limits it, and it is ended: .* mandatory for user:{NAMED}$")
         self.assertRegex(self.told("unmanaged", other)[0]["text"], "so nothing limits it$")
@@ -119,7 +123,7 @@ class Mandatory(instance.SystemTest):
     def test_a_reload_names_somebody_and_one_with_a_mistake_changes_nothing(self):
         plain = self.use_gpu()
         self.start_looking("none")
-        instance.wait_until(lambda: self.told("unmanaged", plain), "the event")
+        self.wait_told("unmanaged", plain)
         self.assertNotIn("mandatory", self.gpuctl_json("status"))
         self.assertNotIn("mandatory", self.gpuctl("doctor", plain.pid, check=False).stdout)
         self.reload("user:no such")
