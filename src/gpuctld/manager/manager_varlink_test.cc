@@ -111,6 +111,21 @@ TEST_F(ManagerTest, SettingsWithoutEffectAreNoted) {
             R"(["memory_high 1T lets nothing wait: there is no more than 1G"])");
 }
 
+TEST_F(ManagerTest, WhatThePlaceInTheTreeTakesIsNotedOfWhatIsMadeAndOfWhatWouldBe) {
+  create("ls", {{"reserve", 100}, {"priority", 50}});
+  const auto notes_of = [this](const char* path, const json::object& settings, bool check) {
+    const auto made = call("CreateSlice", {{"path", path}, {"settings", settings}, {"check", check}});
+    EXPECT_EQ(made.error, "") << path;
+    return made.parameters.contains("notes") ? json::serialize(made.parameters.at("notes")) : std::string();
+  };
+  for (const bool check : {true, false}) {
+    EXPECT_EQ(notes_of("ls/web", json::object(), check),
+              R"(["priority 50 of slice ls is for programs directly in it: slices below have 0, as none is set"])");
+    EXPECT_EQ(notes_of("rest", {{"reserve", 32}}, check),
+              R"(["all 132 SMs of GPU 0 are reserved now: none is left for others while these are kept"])");
+  }
+}
+
 TEST_F(ManagerTest, AGpuThatASettingNamesTwiceIsNoted) {
   create("x", json::object());
   const auto notes_of = [this](const std::string& setting, const std::string& value) {
