@@ -38,8 +38,11 @@ void Allocator::decide(std::span<const NodeInput> nodes, std::span<const ClientI
   gather(nodes, capacity, decision);
   decision.nodes[0].given = std::min(capacity, nodes[0].max);
   decision.nodes[0].due = due_of(decision.nodes[0].given);
-  for (std::size_t i = 0; i < nodes.size(); ++i) find_dues(i, nodes, decision);
-  for (std::size_t i = 0; i < nodes.size(); ++i) divide(i, nodes, clients, capacity, decision);
+  const auto has_any = [&](std::size_t i) { return nodes_[i].peopled || nodes_[i].want > CapSM{}; };
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (has_any(i)) find_dues(i, nodes, decision);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (has_any(i)) divide(i, nodes, clients, capacity, decision);
 }
 
 /// Lists the children and the clients of each node, in the order of the input.
@@ -73,12 +76,13 @@ void Allocator::link(std::span<const NodeInput> nodes, std::span<const ClientInp
     any_demand_ |= want > 0;
   }
   if (scattered_) gather_clients(clients, capacity);
-  for (Node& node : nodes_) node.inhabited = node.open;
+  for (Node& node : nodes_) node.inhabited = node.open, node.peopled = node.clients > 0;
   for (std::size_t i = nodes.size(); i-- > 1;) {
     Node& parent = nodes_[static_cast<std::size_t>(nodes[i].parent)];
     nodes_[i].next_sibling = parent.first_child;
     parent.first_child = static_cast<std::int32_t>(i);
     parent.inhabited |= nodes_[i].inhabited;
+    parent.peopled |= nodes_[i].peopled;
     parent.latest |= nodes_[i].latest;
   }
 }

@@ -127,6 +127,7 @@ class Allocator {
     std::uint32_t first_client = 0, clients = 0;  ///< a range in demands_
     CapSM own_want{};                             ///< demand of the clients directly in the node
     CapSM want{}, floor{};
+    bool peopled = false;     ///< it or a node below it has a client
     bool inhabited = false;   ///< it or a node below it has a client that may have SMs
     bool open = false;        ///< such a client is directly in it
     bool latest = false;      ///< it or a node below it has a client with ClientInput::latest

@@ -120,6 +120,20 @@ TEST(Allocator, ARestingStrictReserveIsForEachClientOfItsSlice) {
   EXPECT_EQ(grants(decide(nodes, {client(1, 8), client(1, 8), client(2, 132)})), (Counts{8, 8, 116}));
 }
 
+/// Where nobody is and nothing is wanted nothing is looked at; a client is somebody even if it may have nothing.
+TEST(Allocator, WhoMayHaveNothingKeepsNothingOfADecisionBefore) {
+  const std::vector<NodeInput> nodes{root(), child(0, 0, true), child(1, 0, true)};
+  Allocator allocator;
+  Decision decision;
+  std::vector<ClientInput> clients{client(2, 50)};
+  allocator.decide(nodes, clients, CapSM{132}, decision);
+  EXPECT_EQ(grants(decision), (Counts{132}));
+  clients[0].demand = clients[0].most = CapSM{};
+  allocator.decide(nodes, clients, CapSM{132}, decision);
+  EXPECT_EQ(grants(decision), (Counts{0}));
+  EXPECT_EQ(decision.clients[0].due, Due{0});
+}
+
 TEST(Allocator, ClientsOfAnInnerNodeCountAsOneChild) {
   EXPECT_EQ(grants(decide({root(), child(0, 0, true)}, {client(0, 132), client(1, 132)})), (Counts{66, 66}));
 }
