@@ -15,7 +15,8 @@ void find(void* library, const char* name, Function& function) {
 
 Driver load() {
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) throw Failure(std::string("no CUDA driver: ") + dlerror());
+  if (library == nullptr)
+    throw Failure(std::string("no CUDA driver: ") + dlerror() + " (gpuctl run has the software GPU's)");
   Driver driver;
 #define X(name) find(library, #name, driver.name);
   GPUSLICE_BENCH_DRIVER_FUNCTIONS(X)

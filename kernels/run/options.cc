@@ -88,7 +88,8 @@ void add_run_options(CLI::App& app, Options& options, std::string& kernel) {
 /// What CLI11 cannot see in one option alone; throws CLI::ValidationError.
 void validate(Options& options, const std::string& kernel) {
   options.kernel = find_kernel(kernel);
-  if (options.kernel == nullptr) throw CLI::ValidationError("kernel", "no kernel is called " + kernel);
+  if (options.kernel == nullptr)
+    throw CLI::ValidationError("kernel", "no kernel is called " + kernel + "; see gpuslice-bench list");
   const Extent& usual = options.kernel->sizes[0];
   const std::size_t dimensions = usual.z != 0 ? 3 : usual.y != 0 ? 2 : 1;
   if (!options.given_extent.empty() && options.given_extent.size() != dimensions) {

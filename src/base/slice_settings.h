@@ -55,9 +55,9 @@ inline constexpr std::array<std::string_view, 3> kFrozen{"no", "yes", "swapped"}
        .help = "Unused quota of each GPU that it may use later, at most: 20ms, or 0:20ms of GPU 0 alone") \
   NUMBER(weight, 100, .kind = SettingKind::number, .least = 1, .greatest = 10'000, \
          .option = "weight", .argument = "N", .example = "50", \
-         .help = "Share of what is left after the reserves, relative to its siblings (100)") \
+         .help = "Share of what is left after the reserves, relative to its siblings, 1 to 10000 (100)") \
   NUMBER(priority, 0, .kind = SettingKind::number, .least = -100, .greatest = 100, \
-         .option = "priority", .argument = "N", .example = "10", .help = "Greater goes first (0)") \
+         .option = "priority", .argument = "N", .example = "10", .help = "Greater goes first, -100 to 100 (0)") \
   TEXT(isolation, "auto", .kind = SettingKind::choice, .choices = kIsolations, \
        .option = "isolation", .argument = "auto|shared|isolated", \
        .help = "Isolated: its programs share no context with others; the GPU switches between them by turns") \

@@ -60,7 +60,8 @@ std::string explain_connect(const std::string& path, int error) {
     return "cannot connect to " + path + ": it is not a socket";
   const std::string line = "cannot connect to " + path + ": " + errno_text(error);
   const std::string start =
-      "; to start it: " + (path == kDefaultSocket ? "systemctl start gpuctld.socket" : "gpuctld --socket " + path);
+      "; to start it: " + (path == kDefaultSocket ? "systemctl start gpuctld.socket"
+                                                  : "gpuctld --socket " + path + " (without a GPU: --software-gpu)");
   if (error == ENOENT) return line + " (is gpuctld running?)" + start;
   if (error == ECONNREFUSED) return line + " (gpuctld has ended and left its socket behind)" + start;
   return line;

@@ -199,7 +199,7 @@ TEST(Connection, SurplusDescriptorsAreClosed) {
 TEST(Connection, OpenNamesThePathAndTheCause) {
   EXPECT_EQ(Connection::open("/nonexistent/sock").error().message,
             "cannot connect to /nonexistent/sock: No such file or directory (is gpuctld running?); "
-            "to start it: gpuctld --socket /nonexistent/sock");
+            "to start it: gpuctld --socket /nonexistent/sock (without a GPU: --software-gpu)");
   const auto as_installed = Connection::open("/run/gpuctld/io.gpuctl");
   if (!as_installed) {
     EXPECT_NE(as_installed.error().message.find("; to start it: systemctl start gpuctld.socket"), std::string::npos);

@@ -53,8 +53,8 @@ Admission admit(const LatencyPromise& wanted, std::span<const LatencyPromise> ot
   if (wanted.at_most().count() == 0) return admission;
   const auto at_most = static_cast<double>(wanted.at_most().count());
   if (static_cast<double>(wanted.alone_at_least.count()) > kSure * at_most) {
-    admission.refused = time_text(wanted.at_most()) + ": its programs took " + time_text(wanted.alone_at_least) +
-                        " at least while nobody else had work";
+    admission.refused = time_text(wanted.at_most()) + ": the p99 of its bursts was " +
+                        time_text(wanted.alone_at_least) + " or more while nobody else had work";
     return admission;
   }
   if (wanted.alone > wanted.at_most()) {

@@ -22,7 +22,7 @@ TEST(Admission, WhatIsNotKnownAdmits) {
 
 TEST(Admission, RefusesATimeBelowWhatItsProgramsTakeAlone) {
   const Admission admission = admit(ls(milliseconds(2), microseconds(3400), microseconds(3100)), {});
-  EXPECT_EQ(admission.refused, "2 ms: its programs took 3.1 ms at least while nobody else had work");
+  EXPECT_EQ(admission.refused, "2 ms: the p99 of its bursts was 3.1 ms or more while nobody else had work");
 }
 
 TEST(Admission, NotesWhatIsCloseOrOfOtherPrograms) {

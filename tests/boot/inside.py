@@ -73,7 +73,7 @@ class Units(unittest.TestCase):
     """In the order of the names: each finds what the one before left."""
 
     def test_1_a_client_starts_the_daemon_which_fails_closed_without_a_gpu(self):
-        as_the_page_says("INSTALL", "systemctl")
+        as_the_page_says("INSTALL", "systemctl enable")
         self.assertEqual(show("ActiveState"), "inactive")
         done = gpuctl("status", user=NOBODY)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -224,11 +224,14 @@ class Units(unittest.TestCase):
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 
     def test_7_a_stop_ends_it_and_the_sockets_go(self):
-        helpers = (f"gpuctld-{name}.socket" for name in ("probe", "look", "limits", "mps", "mps-start"))
-        sockets = ("gpuctld.socket", *helpers)
-        systemctl("stop", "gpuctl-cdi.path", "gpuctld.service", *sockets)
+        as_the_page_says("INSTALL", "systemctl disable")
+        self.assertEqual(systemctl("list-units", "--state=active,activating", "--no-legend", "gpuctl*"), "")
         self.assertNotEqual(gpuctl("status").returncode, 0)
         self.assertFalse(pathlib.Path("/run/gpuctld/io.gpuctl").exists())
+        wanted = [path.name for path in pathlib.Path("/etc/systemd/system").rglob("gpuctl*")]
+        self.assertEqual(wanted, [])
+        as_the_page_says("INSTALL", "rm")
+        self.assertFalse(CONFIG.exists() or DEVICES.exists())
         self.assertEqual(COMMANDS, [], "of pages, which nobody ran")
 
 

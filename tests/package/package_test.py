@@ -173,15 +173,23 @@ class Packages(unittest.TestCase):
             (usr / "bin").mkdir(parents=True)
             (usr / "sbin").symlink_to("bin")
             (etc := usr.parent / "etc").mkdir()
-            for command in commands:
-                here, count = re.subn(r" /(?=(?:usr|etc)\b)", f" {usr.parent}/", command)
+            (usr / "bin/true").touch()
+
+            def do(command):
+                here, count = re.subn(r"(?<=[ ,])/(?=(?:usr|etc)\b)", f"{usr.parent}/", command)
                 self.assertGreater(count, 0)
                 run("sh", "-c", here, cwd=PACKAGES)
+
+            *install, remove = commands
+            for command in install:
+                do(command)
             self.assertTrue((etc / "gpuctl.toml").is_file())
             self.assertTrue((usr / "sbin").is_symlink())
             self.assertTrue((usr / "bin/gpuctld").is_file())
             left_out = {"INSTALL", "LICENSE"}
             self.assertEqual({path.name for path in usr.iterdir()} & left_out, set())
+            do(remove)
+            self.assertEqual({str(path.relative_to(usr)) for path in usr.rglob("*")}, {"bin", "bin/true", "sbin"})
 
     @unittest.skipUnless("bookworm" in SUITES, "what a newer Debian builds is for it")
     def test_old_systems_can_load_the_library_of_the_package_and_of_the_tarball(self):

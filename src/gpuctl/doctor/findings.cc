@@ -19,7 +19,8 @@ void judge_daemon(const MachineSeen& seen, std::vector<Finding>& findings) {
                                          "run WITHOUT LIMITS",
                         seen.in_container
                             ? "mount the directory of the host's socket into the container, or start gpuctld here"
-                            : "systemctl enable --now gpuctld.socket, or set GPUCTL_SOCKET"});
+                        : !seen.configuration.empty() ? "mend the configuration first"
+                                                      : "systemctl enable --now gpuctld.socket, or set GPUCTL_SOCKET"});
     return;
   }
   findings.push_back({good, "daemon", "gpuctld " + printable(seen.status->version) + " answers at " + seen.socket, ""});
@@ -79,8 +80,8 @@ void judge_driver(const MachineSeen& seen, std::vector<Finding>& findings) {
     // Without a daemon it is not known whether there is to be one.
     findings.push_back({seen.status ? error : note, "driver",
                         "NVIDIA's kernel module is not loaded, so there is no GPU",
-                        "install the driver, or use the software GPU: software_gpu = true in gpuctl.toml (Debian: "
-                        "package gpuctl-softgpu), and start gpuctld anew"});
+                        "install the driver, or use the software GPU: software_gpu = true below [daemon] in "
+                        "gpuctl.toml (Debian: package gpuctl-softgpu), and start gpuctld anew"});
     return;
   }
   findings.push_back({good, "driver", "NVIDIA driver " + printable(seen.driver_version), ""});
@@ -192,12 +193,21 @@ void judge_software_gpu(const MachineSeen& seen, std::vector<Finding>& findings)
                         "set GPUCTL_SOFTGPU to the directory of the software libcuda.so.1, or unset it"});
 }
 
+Finding max_is_0(const ipc::Slice& slice, const std::string& topic) {
+  const std::string path = printable(slice.path);
+  if (slice.max == 0)
+    return {warning, topic, "slice " + path + " has max 0: no program in it and below it gets an SM",
+            "gpuctl set " + path + " max=none"};
+  return {warning, topic, "a slice above " + path + " has max 0: no program in it gets an SM",
+          "gpuctl list says which"};
+}
+
 void judge_slices(const MachineSeen& seen, std::vector<Finding>& findings) {
-  for (const ipc::Slice& slice : seen.slices)
-    if (slice.max == 0)
-      findings.push_back({warning, "slices",
-                          "slice " + printable(slice.path) + " has max 0: no program in it and below it gets an SM",
-                          "gpuctl set " + printable(slice.path) + " max=none"});
+  for (const ipc::Slice& slice : seen.slices) {
+    if (slice.max == 0) findings.push_back(max_is_0(slice, "slices"));
+    if (slice.path == "/" && is_frozen(slice))
+      findings.push_back({warning, "slices", "all slices are frozen: no program gets an SM", "gpuctl thaw /"});
+  }
 }
 
 /// Which slices share no context of the GPU with others, and what that costs.
@@ -252,7 +262,10 @@ void judge_container(const MachineSeen& seen, std::vector<Finding>& findings) {
 
 void judge_configuration(const MachineSeen& seen, std::vector<Finding>& findings) {
   for (const std::string& line : seen.configuration)
-    findings.push_back({error, "configuration", printable(line), "mend it, then: systemctl reload gpuctld"});
+    findings.push_back({error, "configuration", printable(line),
+                        seen.status ? "mend it, then: systemctl reload gpuctld"
+                                    : "mend it, then: systemctl reset-failed gpuctld.service gpuctld.socket; systemctl "
+                                      "restart gpuctld.socket"});
   if (seen.configuration_read && seen.configuration.empty())
     findings.push_back({good, "configuration", "is valid", ""});
 }
@@ -270,6 +283,8 @@ std::string share_text(const ipc::ClientUsage& usage) {
 void judge_slice(const ipc::Slice& slice, std::vector<Finding>& findings) {
   const std::string path = printable(slice.path);
   if (is_frozen(slice)) findings.push_back({note, "program", "frozen: it gets no SMs", "gpuctl thaw " + path});
+  if (slice.effective_max.value_or(slice.max.value_or(-1)) == 0 && !is_frozen(slice))
+    findings.push_back(max_is_0(slice, "program"));
   if (slice.quota_now) findings.push_back({note, "program", "throttled: " + printable(*slice.quota_now), ""});
   if (const auto high = slice.effective_memory_high ? slice.effective_memory_high : slice.memory_high;
       high && slice.memory_waits > 0)

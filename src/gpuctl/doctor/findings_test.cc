@@ -104,6 +104,13 @@ const Case kCases[] = {
        s.slices[1].max = 0;
      },
      warning, "slice batch has max 0", "has max 0"},
+    {"all slices frozen",
+     [](MachineSeen& s) {
+       s.slices.resize(1);
+       s.slices[0].path = "/";
+       s.slices[0].frozen = "yes";
+     },
+     warning, "all slices are frozen", ""},
     {"a GPU that is too hot", [](MachineSeen& s) { s.smi[0].slowed_by = 0x24; }, warning,
      "throttled, as it is too hot, limited by how much power", "throttled"},
     {"a GPU at its limit of power", [](MachineSeen& s) { s.smi[0].slowed_by = 0x4; }, note, "limited by how much power",
@@ -214,6 +221,31 @@ TEST(Doctor, WhyAProgramGetsLessThanItAsksForIsSaid) {
   for (const char* part : {"frozen", "gpuctl thaw batch", "throttled: quota used up on GPU 0", "waited 3 times"})
     EXPECT_NE(said.find(part), std::string::npos) << part << " in " << said;
   EXPECT_EQ(worst(judge(seen)), note);
+  seen.slice = ipc::Slice{};
+  seen.slice->path = "batch/x";
+  seen.slice->max = 4;
+  EXPECT_EQ(worst(judge(seen)), good);
+  seen.slice->effective_max = 0;
+  EXPECT_EQ(judge(seen).back().what, "a slice above batch/x has max 0: no program in it gets an SM");
+  seen.slice->max = 0;
+  EXPECT_EQ(judge(seen).back().fix, "gpuctl set batch/x max=none");
+  EXPECT_EQ(worst(judge(seen)), warning);
+}
+
+TEST(Doctor, WithAMistakeInTheConfigurationADaemonThatIsNotThereIsToBeStartedOnceThatIsMended) {
+  MachineSeen seen = well();
+  seen.status.reset();
+  const auto fix_of = [&seen](std::string_view topic) {
+    const auto findings = judge(seen);
+    const auto found =
+        std::ranges::find_if(findings, [&](const Finding& one) { return one.topic == topic && one.severity == error; });
+    return found == findings.end() ? "" : found->fix;
+  };
+  EXPECT_EQ(fix_of("daemon"), "systemctl enable --now gpuctld.socket, or set GPUCTL_SOCKET");
+  seen.configuration_read = true, seen.configuration = {"/etc/gpuctl.toml:3: daemon.x: no such key"};
+  EXPECT_EQ(fix_of("daemon"), "mend the configuration first");
+  EXPECT_EQ(fix_of("configuration"),
+            "mend it, then: systemctl reset-failed gpuctld.service gpuctld.socket; systemctl restart gpuctld.socket");
 }
 
 TEST(Doctor, NothingIsWrongWithTheMpsOfGpuctld) {

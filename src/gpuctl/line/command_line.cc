@@ -13,6 +13,7 @@
 #include <map>
 
 #include "gpuctl/line/arguments.h"
+#include "gpuctl/line/settings.h"
 #include "gpuctl/line/verb.h"
 #include "gpuctl/text/suggest.h"
 #include "gpuctl/text/table.h"
@@ -128,6 +129,9 @@ Failure explain_extra(const std::string& extra, const CLI::App& app, const std::
   const std::string at = verb.empty() ? "" : verb + ": ";
   if (!is_option(extra)) return usage(at + "unexpected argument '" + extra + "'" + help);
   const std::string name = extra.substr(0, extra.find('='));
+  const auto is_setting = [&](const SliceSetting* one) { return "--" + std::string(one->option) == name; };
+  if (verb == "set" && std::ranges::any_of(setting_options(), is_setting))
+    return usage(at + "a setting is written " + name.substr(2) + "=VALUE, not " + name);
   const auto near = closest(name, option_names(app));
   return usage(at + "unknown option '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : help));
 }

@@ -33,6 +33,7 @@ TEST_F(CommandLine, RefusalsOfTheDaemonExitWithOne) {
 TEST_F(CommandLine, UsageErrorsExitWithTwoAndAskNothing) {
   EXPECT_EQ(gpuctl({}).status, kExitUsage);
   EXPECT_EQ(gpuctl({}).err.rfind("gpuctl: which verb? One of create-slice, delete-slice, set, ", 0), 0u);
+  expect_error({"set", "batch", "--max", "4"}, kExitUsage, "set: a setting is written max=VALUE, not --max");
   expect_error({"lst"}, kExitUsage, "there is no verb 'lst'; did you mean 'list'?");
   expect_error({"fooooo"}, kExitUsage, "there is no verb 'fooooo'; 'gpuctl --help' names all");
   expect_error({"--jsn", "list"}, kExitUsage, "unknown option '--jsn'; did you mean '--json'?");
@@ -117,7 +118,7 @@ TEST(CommandLineAlone, UnreachableDaemonExitsWithThree) {
   EXPECT_EQ(ran.status, kExitUnreachable);
   EXPECT_EQ(ran.err,
             "gpuctl: cannot connect to /nonexistent/s: No such file or directory (is gpuctld running?); "
-            "to start it: gpuctld --socket /nonexistent/s\n");
+            "to start it: gpuctld --socket /nonexistent/s (without a GPU: --software-gpu)\n");
 }
 
 TEST_F(CommandLine, NonsenseFromTheDaemonExitsWithThree) {

@@ -197,7 +197,8 @@ Outcome<void> apply_assignment(std::string_view assignment, ipc::SliceSettings& 
     if (is_given(*setting, settings)) return usage(key + ": is given twice; give it once");
     return apply_setting(*setting, assignment.substr(equals + 1), key, settings);
   }
-  return usage("there is no setting " + in_quotes(key) + hint(key, names));
+  const std::string meant = hint(key, names);
+  return usage("there is no setting " + in_quotes(key) + (meant.empty() ? "; gpuctl set --help lists them" : meant));
 }
 
 Outcome<std::string> slice_path(std::string_view name) {

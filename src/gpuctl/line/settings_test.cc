@@ -41,6 +41,7 @@ TEST(Settings, ErrorsNameTheKeyAndWhatWouldBeRight) {
   EXPECT_EQ(set({"max"}), "'max' is not KEY=VALUE; write for example max=40");
   EXPECT_EQ(set({"=3"}), "'=3' is not KEY=VALUE; write for example max=40");
   EXPECT_EQ(set({"wieght=3"}), "there is no setting 'wieght'; did you mean 'weight'?");
+  EXPECT_EQ(set({"qqqqqq=3"}), "there is no setting 'qqqqqq'; gpuctl set --help lists them");
   EXPECT_EQ(set({"max=4x"}), "max: '4x' is not a number of SMs; give a whole number such as 8, or 'none' for no limit");
   EXPECT_EQ(set({"max=-1"}), "max: '-1' is not a number of SMs; give a whole number such as 8, or 'none' for no limit");
   EXPECT_EQ(set({"reserve=none"}), R"({"reserve":0})");

@@ -42,7 +42,8 @@ std::string gpuctl_error(std::string_view name, ipc::Fields& p) {
            std::to_string(p.integer("available"));
   if (name == "PermissionDenied" && p.has("uid"))
     return "permission denied: user " + std::to_string(p.integer("uid")) + " is asked for, which root alone may";
-  if (name == "PermissionDenied") return "permission denied for slice " + quoted(p.text("path"));
+  if (name == "PermissionDenied")
+    return "permission denied for slice " + quoted(p.text("path")) + ": root may do that, or who owns a slice above it";
   if (name == "NoSlice" && p.has("path"))
     return "there is no slice " + quoted(p.text("path")) + ", or you may not run programs in it";
   if (name == "NoSlice") return "no slice is named, and no slice has a setting join for you; give one: --slice NAME";

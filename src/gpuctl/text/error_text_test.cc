@@ -27,7 +27,8 @@ TEST(ErrorText, KnownErrorsAreSentences) {
             "slice name: at most 8 levels");
   EXPECT_EQ(text("io.gpuctl.ReserveDoesNotFit", {{"path", "ls"}, {"asked", 200}, {"available", 124}}),
             "reserve: 'ls' asks for 200 SMs and its parent can give 124");
-  EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "ls"}}), "permission denied for slice 'ls'");
+  EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "ls"}}),
+            "permission denied for slice 'ls': root may do that, or who owns a slice above it");
   EXPECT_EQ(text("io.gpuctl.PermissionDenied", {{"path", "/"}, {"uid", 1000}}),
             "permission denied: user 1000 is asked for, which root alone may");
   EXPECT_EQ(text("io.gpuctl.NoGpu", {{"reason", "none"}}), "gpuctld has no GPU to manage: none");

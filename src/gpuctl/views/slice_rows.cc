@@ -98,23 +98,27 @@ std::string bounds_text(const ipc::Slice& slice) {
     text.append(" " + bound + " instead of " + set);
   };
   const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("none"); };
+  const auto bytes_of = [](const auto& value, const std::string& per_gpu) {
+    return printable(amount_text(value ? format_bytes(*value) : "none", "none", per_gpu));
+  };
   if (slice.effective_priority) add("priority", number(slice.effective_priority), std::to_string(slice.priority));
   const bool frozen = is_frozen(slice);
   if (slice.effective_frozen) add("frozen", printable(*slice.effective_frozen), printable(slice.frozen));
-  if (slice.effective_max && !frozen) add("max", number(slice.effective_max), number(slice.max));
+  if (slice.effective_max && !frozen)
+    add("max", number(slice.effective_max), printable(amount_text(number(slice.max), "none", slice.max_per_gpu)));
   const bool isolated = slice.effective_isolation.value_or(slice.isolation) == kIsolations.back();
   if (slice.effective_reserve && !isolated && !frozen)
-    add("reserve", number(slice.effective_reserve), std::to_string(slice.reserve));
+    add("reserve", number(slice.effective_reserve),
+        printable(amount_text(std::to_string(slice.reserve), "0", slice.reserve_per_gpu)));
   if (slice.effective_reserve_mode)
     add("reserve mode", printable(*slice.effective_reserve_mode), printable(slice.reserve_mode));
   if (slice.effective_isolation && slice.isolation != kIsolations.front())
     add("isolation", printable(*slice.effective_isolation), printable(slice.isolation));
   if (slice.effective_memory_max)
-    add("memory max", format_bytes(*slice.effective_memory_max),
-        slice.memory_max ? format_bytes(*slice.memory_max) : "none");
+    add("memory max", format_bytes(*slice.effective_memory_max), bytes_of(slice.memory_max, slice.memory_max_per_gpu));
   if (slice.effective_memory_high)
     add("memory high", format_bytes(*slice.effective_memory_high),
-        slice.memory_high ? format_bytes(*slice.memory_high) : "none");
+        bytes_of(slice.memory_high, slice.memory_high_per_gpu));
   const std::string kept = kept_text(slice);
   return text + (text.empty() || kept.empty() ? "" : "; ") + kept;
 }

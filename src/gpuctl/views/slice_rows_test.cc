@@ -62,6 +62,11 @@ TEST(SliceRows, WhatIsInForceStandsBesideWhatIsSet) {
       bounds_text(bound),
       "slices above bound it: priority -10 instead of 100, max 40 instead of none, reserve mode active instead of "
       "strict, memory max 1 GiB instead of none");
+  ipc::Slice part{.path = "a/b", .max_per_gpu = "50%"};
+  part.memory_max_per_gpu = "1:16G";
+  part.effective_max = 3;
+  part.effective_memory_max = 1 << 30;
+  EXPECT_EQ(bounds_text(part), "slices above bound it: max 3 instead of 50%, memory max 1 GiB instead of 1:16G");
 }
 
 TEST(SliceRows, MemoryThatIsKeptIsSaidWhereItIsLess) {

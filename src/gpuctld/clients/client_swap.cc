@@ -37,7 +37,8 @@ std::uint64_t Client::swapped(std::size_t index) const {
 std::optional<std::string> Client::swap_now() const {
   std::uint64_t bytes = 0;
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) bytes += slots_[slot].device < 0 ? 0 : swapped(slot);
-  const std::string amount = size_text(static_cast<std::int64_t>(bytes));
+  const std::string exact = size_text(static_cast<std::int64_t>(bytes));
+  const std::string amount = std::isdigit(static_cast<unsigned char>(exact.back())) ? exact + " bytes" : exact;
   switch (swap_.memory) {
     case MemoryIs::on_gpu:
       if (!swap_wanted_ || swap_.why == ipc::NotSwapped::no_reason) return std::nullopt;

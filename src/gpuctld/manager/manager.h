@@ -211,6 +211,7 @@ class Manager {
   std::vector<ipc::Room> room_for(const std::string& path);
   std::vector<ipc::SliceDifference> differences(const sched::SliceTree& tree) const;
   std::vector<std::string> come_back(const sched::SliceTree& tree, std::uint32_t caller) const;
+  Answer refuse_with_programs(const sched::SliceError& error, bool below, const Session& session) const;
   boost::json::array programs_in(const std::string& path, bool below, const sched::Caller& viewer) const;
   boost::json::object slice_now(const std::string& path) const;
   ipc::Slice describe_slice(std::size_t index, const std::string& path,

@@ -129,7 +129,8 @@ Answer Manager::apply_slices(Session& session, ipc::Fields& fields) {
   if (!fields.ok()) return invalid(fields);
   sched::SliceTree tree = scheduler_.tree();
   const auto clients_in = [this](std::string_view path) { return scheduler_.clients_in(path); };
-  if (const auto applied = apply(wanted, caller(session), clients_in, tree); !applied) return refuse(applied.error());
+  if (const auto applied = apply(wanted, caller(session), clients_in, tree); !applied)
+    return refuse_with_programs(applied.error(), false, session);
 
   std::vector<std::string> doubts;
   if (const auto refused = refuse_targets(tree, doubts)) return refuse(*refused);

@@ -79,6 +79,7 @@ TEST_F(ApplySlices, ASliceWithProgramsIsNotDeletedAndThenNothingIsDone) {
   const auto reply = apply({wanted("new")});
   EXPECT_EQ(reply.error, "io.gpuctl.SliceBusy");
   EXPECT_EQ(reply.parameters.at("clients"), 1);
+  EXPECT_EQ(reply.parameters.at("programs").as_array().size(), 1u) << "by name";
   EXPECT_EQ(paths(), Paths({"/", "busy"}));
   const auto changed = apply({wanted("busy", {{"weight", 3}})}, true);
   EXPECT_EQ(changed.parameters.at("changes").at(0).at("clients"), 1);

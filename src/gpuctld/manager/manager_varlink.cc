@@ -79,7 +79,11 @@ sched::SliceResult<void> change_all(const std::vector<std::string>& paths, const
     edits.push_back({path, &settings});
   }
   std::size_t at = 0;
-  return tree.apply(edits, caller, tree.capacity(), at);
+  auto applied = tree.apply(edits, caller, tree.capacity(), at);
+  if (applied || !applied.error().path.empty()) return applied;
+  sched::SliceError error = applied.error();
+  error.path = paths[at];
+  return error;
 }
 
 }  // namespace
@@ -143,6 +147,14 @@ Answer Manager::create_slice(Session& session, ipc::Fields& fields) {
   return changed(slice_now(path), {&path, 1}, doubts);
 }
 
+/// A slice that is in use says by which programs.
+Answer Manager::refuse_with_programs(const sched::SliceError& error, bool below, const Session& session) const {
+  Answer refused = refuse(error);
+  if (error.code == sched::SliceError::Code::slice_busy && error.clients > 0)
+    refused.reply.parameters["programs"] = programs_in(error.path, below, caller(session));
+  return refused;
+}
+
 Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
   const std::string path = fields.text("path");
   const bool recursive = fields.maybe_boolean("recursive").value_or(false),
@@ -156,12 +168,7 @@ Answer Manager::delete_slice(Session& session, ipc::Fields& fields) {
         scheduler_.clients(), [&](const Client& client) { return sched::in_or_below(client.slice(), path); }));
   const auto removed =
       recursive ? tree.remove_all(path, clients, caller(session)) : tree.remove(path, clients, caller(session));
-  if (!removed) {
-    Answer refused = refuse(removed.error());
-    if (removed.error().code == sched::SliceError::Code::slice_busy && clients > 0)
-      refused.reply.parameters["programs"] = programs_in(path, recursive, caller(session));
-    return refused;
-  }
+  if (!removed) return refuse_with_programs(removed.error(), recursive, session);
   const std::vector<std::string> again = come_back(tree, session.peer().uid);
   if (check) return checked(tree, {&path, 1}, again);
   change_tree(std::move(tree), session.peer().uid);

@@ -66,6 +66,8 @@ TEST_F(ManagerTest, SeveralSlicesAreSetTogetherOrNoneIs) {
   EXPECT_EQ(set({"no"}, {{"weight", 8}}).error, "io.gpuctl.NoSuchSlice");
   EXPECT_EQ(set({"b", "a"}, {{"weight", 8}}).error, "io.gpuctl.InvalidValue");
   EXPECT_EQ(set({"b"}, {{"join", "user:65"}}).parameters.at("reason").as_string(), "slice a: user 65 joins b already");
+  EXPECT_EQ(set({"b"}, {{"priority", 101}}).parameters.at("reason").as_string(),
+            "slice a: must be -100 to 100, not 101");
   EXPECT_EQ(slice("a").at("weight"), 7);
   EXPECT_EQ(slice("a").at("reserve"), 0);
   const ipc::Reply both = set({"b"}, {{"reserve", 50}});

@@ -33,7 +33,7 @@ Service::Service(boost::asio::io_context& context, ipc::UniqueFd listener, Manag
 
 void Service::found(std::vector<Gpu> devices) {
   if (software_) {
-    const std::string note = "no NVIDIA GPU is managed, the software GPU is (--software-gpu)";
+    const std::string note = "no NVIDIA GPU is managed, the software GPU is, as was asked for";
     log_(note);
     options_.notes.push_back(note);
   }

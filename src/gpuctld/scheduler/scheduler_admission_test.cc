@@ -42,7 +42,7 @@ TEST_F(Admits, WhatIsNotKnownAndNotWhatItsProgramsCannot) {
   FakeProgram ls(scheduler_, "ls");
   go(ls, 5);
   const sched::Admission below = with({.latency = "2ms"});
-  EXPECT_TRUE(below.refused.starts_with("2 ms: its programs took 3")) << below.refused;
+  EXPECT_TRUE(below.refused.starts_with("2 ms: the p99 of its bursts was 3")) << below.refused;
   EXPECT_EQ(with({.latency = "5ms"}).refused, "");
   EXPECT_TRUE(with({.latency = "5ms"}).notes.empty());
   EXPECT_EQ(with({.latency = "2x"}).refused, "");

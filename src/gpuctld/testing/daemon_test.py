@@ -228,9 +228,13 @@ class DaemonTest(DaemonTestCase):
         slices = {node["path"]: node for node in self.call("ListSlices")["parameters"]["slices"]}
         self.assertEqual((slices["ls"]["reserve"], slices["other"]["reserve"]), (100, 31))
         said = self.call("SetSlice", path="ls", settings={"weight": 7})["parameters"]
-        self.assertNotIn("notes", said)
+        reserved = [
+            f"all {sms} SMs of GPU {gpu} are reserved now: none is left for others while these are kept"
+            for gpu, sms in ((1, 131), (2, 130))
+        ]
+        self.assertEqual(said["notes"], reserved)
         said = self.call("SetSlice", path="other", settings={"weight": 7})["parameters"]
-        self.assertEqual(said["notes"], lines)
+        self.assertEqual(said["notes"], [*lines, *reserved])
         self.daemon.terminate()
         _, errors = self.daemon.communicate(timeout=60)
         self.daemon = None

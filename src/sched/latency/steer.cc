@@ -216,6 +216,7 @@ void Steer::hold(const LatencyStep& step) {
     if (unmet_ && step.now < unmet_again_) return;
     for (Known& known : known_) known.helps_not = false;
     unmet_ = false;
+    missed_by_ = p99();
     for (std::size_t dial = 0; dial < kDials; ++dial)
       if (begin_dial(dial, step)) return;
     return cannot(p99(), step);

@@ -125,6 +125,8 @@ class Steer {
   const Alone& alone() const { return alone_; }
   /// The least percentile that was reached by the dials as they are, where the target cannot be met.
   Nanoseconds best() const { return best_; }
+  /// The percentile that began the search which goes on; 0: none does.
+  Nanoseconds missed_by() const { return phase_ == Phase::seeks ? missed_by_ : Nanoseconds{}; }
   /// Launches of the others a second, as a part of what they are with all dials off; 0: not measured.
   double others_part() const;
 
@@ -178,7 +180,8 @@ class Steer {
   int stride_ = 1;          ///< of the seek
   int looks_ = 0;           ///< between rungs, in this seek
   std::vector<Seen> seen_;  ///< of the dial in this seek
-  Nanoseconds best_{};      ///< when the target was given up
+  Nanoseconds missed_by_{};
+  Nanoseconds best_{};  ///< when the target was given up
   std::array<Known, kDials> known_{};
   bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false;
   Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
@@ -200,6 +203,7 @@ struct Said {
   std::chrono::nanoseconds at_most{};  ///< the target as a time; 0: not known yet
   std::uint64_t count = 0;             ///< bursts under the present dials
   std::chrono::nanoseconds p99{}, best{};
+  std::chrono::nanoseconds missed_by{};  ///< the percentile that began the search; 0: none goes on
   std::uint64_t alone_count = 0;
   std::chrono::nanoseconds alone{};
   double others_part = 0;  ///< 0: not measured

@@ -45,6 +45,12 @@ std::string p99_text(const Said& said, std::chrono::nanoseconds p99) {
   return "p99 " + time_text(p99) + " of " + target_text(said);
 }
 
+/// Of bursts that do not tell yet.
+std::string more_needed(const Said& said) {
+  return p99_text(said, said.p99) + " by " + std::to_string(said.count) + " bursts, " +
+         (said.count < kTellsMet ? std::to_string(kTellsMet) : "more") + " are needed";
+}
+
 /// What came of it.
 std::string outcome(const Said& said) {
   using State = Steer::State;
@@ -58,8 +64,7 @@ std::string outcome(const Said& said) {
              (said.in_vain ? ", as others went on when they were to pause" : "");
     case State::few:
       if (said.count == 0) return "no bursts yet beside others" + is_target(said);
-      return now + " by " + std::to_string(said.count) + " bursts, " +
-             (said.count < kTellsMet ? std::to_string(kTellsMet) : "more") + " are needed";
+      return more_needed(said);
     case State::met:
       return now;
     case State::missed:
@@ -67,7 +72,9 @@ std::string outcome(const Said& said) {
     case State::leaving:
       return "others are still leaving" + is_target(said);
     case State::seeking:
-      return now + ", others are to yield more";
+      if (said.count == 0 && said.missed_by.count() > 0)
+        return p99_text(said, said.missed_by) + " before that, and no bursts since";
+      return said.count > 0 && said.p99 <= said.at_most ? more_needed(said) : now + ", others are to yield more";
     case State::trying:
       return "it was met, trying whether less is enough: " + now +
              (said.count == 0 ? "" : " by " + plural(static_cast<std::int64_t>(said.count), "burst"));
@@ -111,6 +118,7 @@ Said said(const Steer& steer) {
           .count = steer.count(),
           .p99 = steer.p99(),
           .best = steer.best(),
+          .missed_by = steer.missed_by(),
           .alone_count = steer.alone().count(),
           .alone = steer.alone().p99(),
           .others_part = steer.others_part(),

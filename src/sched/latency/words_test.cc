@@ -39,7 +39,7 @@ TEST(LatencyWords, FollowFromTheState) {
       {State::leaving, rungs(0, 0, 2), 0, "16 SMs kept; others are still leaving; its target is 4 ms"},
       {State::seeking, rungs(1, 0, 0), 0,
        "goes before the others; no bursts since; its target is 4 ms, others are to yield more"},
-      {State::seeking, rungs(1, 0, 0), 60, "goes before the others; p99 3 ms of 4 ms, others are to yield more"},
+      {State::seeking, rungs(1, 0, 0), 60, "goes before the others; p99 3 ms of 4 ms by 60 bursts, 161 are needed"},
       {State::trying, off, 60,
        "others do not yield; it was met, trying whether less is enough: p99 3 ms of 4 ms by 60 bursts"},
       {State::trying, off, 1,
@@ -77,6 +77,16 @@ TEST(LatencyWords, NameWhatAMultipleIsOf) {
   EXPECT_EQ(words(said, 132), "others are paused for a moment, to see what it takes alone: 12 bursts so far");
   said = {.state = State::met, .target = {.multiple = 2}, .at_most = ms(4), .count = 500, .p99 = ms(3), .alone = ms(2)};
   EXPECT_EQ(words(said, 132), "others need not yield; p99 3 ms of 4 ms (alone 2 ms)");
+}
+
+/// An event that says so comes once dials are turned, when what was seen before counts no more.
+TEST(LatencyWords, BeforeTheFirstBurstsUnderNewDialsThoseBeforeAreSaid) {
+  Said said{.state = State::seeking, .rungs = rungs(1, 0, 0), .target = {.at_most = ms(4)}, .at_most = ms(4)};
+  said.missed_by = ms(9);
+  EXPECT_EQ(words(said, 132), "goes before the others; p99 9 ms of 4 ms before that, and no bursts since");
+  said.count = 60;
+  said.p99 = ms(7);
+  EXPECT_EQ(words(said, 132), "goes before the others; p99 7 ms of 4 ms, others are to yield more");
 }
 
 /// So that nobody looks among the others for why it is missed.

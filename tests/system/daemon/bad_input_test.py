@@ -14,7 +14,7 @@ class BadConfiguration(instance.SystemTest):
         daemon = self.start_daemon(config=config, wait=False)
         self.assertNotEqual(daemon.wait(), 0)
         # Which GPU it manages, gpuctld says in any case.
-        lines = [line for line in daemon.err().splitlines() if "--software-gpu" not in line]
+        lines = [line for line in daemon.err().splitlines() if "no NVIDIA GPU is managed" not in line]
         self.assertEqual(len(lines), 1, daemon.err())
         self.assertFalse(self.socket.exists(), "the socket of a daemon that does not run")
         return lines[0]

@@ -90,7 +90,7 @@ class Lasting(instance.SystemTest):
         tree.write_text("[slice.other]\n")
         refused = self.gpuctl("apply", tree, check=False)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("it has 1 running program; nothing is changed", refused.stderr)
+        self.assertRegex(refused.stderr, r"it has 1 running program: \d+ .*gpuslice-bench .*; nothing is changed")
         self.assertEqual(self.paths(), ["/", "batch", "gone"])
         tree.write_text(TREE)
         self.gpuctl("apply", tree)

@@ -21,7 +21,7 @@ TESTS = (
     ("tutorial|kubernetes", "", "pages"),
     ("INSTALL", "mkdir|export|sbin/|until|bin/", "pages"),
     ("INSTALL", "tar|mv", "package"),
-    ("INSTALL", "systemd-sysusers|systemctl", "boot"),
+    ("INSTALL", "systemd-sysusers|systemctl|rm", "boot"),
     ("containers", "sudo systemctl", "boot"),
     ("containers", "(?:sudo )?(?:gpuctl|podman) ", "containers"),
     ("slurm", "sbatch|srun|scancel|scontrol", "slurm"),

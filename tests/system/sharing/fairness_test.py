@@ -26,11 +26,13 @@ class Bursts:
         for launch in launches:
             issued, done, alone = launch["issued_ns"], launch["done_ns"], launch["alone_us"] * 1000
             if self.counts(done):
-                self.slowdowns.append((done - max(issued, previous)) / alone)
+                # Two may be seen to end at once, or in another order than that in which they were told.
+                arrived = max(issued, previous) if previous < done else issued
+                self.slowdowns.append((done - arrived) / alone)
             if issued > last:  # nothing was outstanding
                 self.close(first, last, work, goes_on)
                 first, work, goes_on = issued, 0, False
-            last, previous, work = done, done, work + alone
+            last, previous, work = max(last, done), max(previous, done), work + alone
             if last - first >= SECOND:
                 self.close(first, last, work, goes_on)
                 first, work, goes_on = last, 0, True
