@@ -50,7 +50,8 @@ TEST_F(Lasting, SaveWritesASliceWithThoseAboveIt) {
   EXPECT_NE(saved.find("[slice.\"batch/train\"]\n"), std::string::npos) << saved;
   EXPECT_NE(saved.find("\nmax = \"unlimited\"\n"), std::string::npos) << saved;
   EXPECT_NE(saved.find("\nmemory_max = 1073741824\n"), std::string::npos) << saved;
-  expect_error({"save", "no", "--config", config()}, kExitRefused, "slice 'no' does not exist; known: /, ls, batch, batch/train");
+  expect_error({"save", "no", "--config", config()}, kExitRefused,
+               "slice 'no' does not exist; known: /, ls, batch, batch/train");
 }
 
 TEST_F(Lasting, SaveOfAllRemovesWhatIsGoneAndNothingElse) {
