@@ -39,6 +39,15 @@ SliceError unfit(std::string_view path, CapSM asked, CapSM available) {
   return unfit;
 }
 
+/// The slice with the change; an error names the slice.
+SliceResult<Slice> applied(std::string_view path, const Slice& slice, const SliceChange& change) {
+  auto wanted = apply_change(slice, change);
+  if (wanted) return wanted;
+  SliceError error = wanted.error();
+  error.path = path;
+  return error;
+}
+
 /// The error with the GPU on which it is one.
 SliceError there_is(SliceError error, const GpuSize& gpu) {
   error.gpu = gpu.index;
@@ -112,7 +121,7 @@ SliceResult<Slice> SliceTree::fresh(std::string_view path, const SliceChange& ch
   Slice slice;
   slice.policy = &policies().front();
   slice.owner_uid = caller.uid;
-  return allowed(path, slice, apply_change(slice, change), caller);
+  return allowed(path, slice, applied(path, slice, change), caller);
 }
 
 /// Whose programs are in a slice is for those to say who own the root: it takes them from where they would be.
@@ -129,13 +138,13 @@ SliceResult<Slice> SliceTree::changed(std::string_view path, const SliceChange& 
   const bool root = path == "/";
   const std::string_view authority = root || changes_only_policy(change) ? path : parent_path(path);
   if (!may_change_below(authority, caller)) return error(Code::permission_denied, path);
-  if (!root) return allowed(path, *found, apply_change(*found, change), caller);
+  if (!root) return allowed(path, *found, applied(path, *found, change), caller);
   for (const SliceSetting& setting : kSliceSettings)
     if (!setting.on_root && is_given(setting, change))
       return invalid(path, std::string(setting.name), "cannot be set on the root: it is the whole GPU");
   Slice now = *found;
   now.reserve = {};
-  auto wanted = apply_change(now, change);
+  auto wanted = applied(path, now, change);
   if (wanted) wanted->reserve = capacity_;
   return wanted;
 }

@@ -79,11 +79,7 @@ sched::SliceResult<void> change_all(const std::vector<std::string>& paths, const
     edits.push_back({path, &settings});
   }
   std::size_t at = 0;
-  auto applied = tree.apply(edits, caller, tree.capacity(), at);
-  if (applied || !applied.error().path.empty()) return applied;
-  sched::SliceError error = applied.error();
-  error.path = paths[at];
-  return error;
+  return tree.apply(edits, caller, tree.capacity(), at);
 }
 
 }  // namespace
