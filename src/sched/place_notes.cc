@@ -60,14 +60,14 @@ std::vector<std::string> place_notes(const Slices& slices, std::span<const std::
 std::string all_reserved(const Slices& slices, std::span<const NodeInput> nodes, std::span<const std::string> paths,
                          CapSM device, const std::string& name) {
   CapSM sum{};
-  std::string whose;
+  bool concerned = false;
   for (std::size_t n = 0; const auto& [path, slice] : slices) {
     const NodeInput& node = nodes[n++];
     if (node.parent != 0 || node.reserve == CapSM{}) continue;
-    sum = sum + node.reserve;
-    if (std::ranges::find(paths, path) != paths.end()) whose = path;
+    sum += node.reserve;
+    concerned |= std::ranges::find(paths, path) != paths.end();
   }
-  if (whose.empty() || sum < device) return {};
+  if (!concerned || sum < device) return {};
   return "all " + plural(device.count, "SM") + " of " + name +
          " are reserved now: none is left for others while these are kept";
 }

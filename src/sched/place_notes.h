@@ -1,7 +1,6 @@
 // What the settings of slices may be thought to do, and do not, because of where in the tree they are. Pure.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

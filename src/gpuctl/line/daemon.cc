@@ -19,6 +19,12 @@ ipc::Call make_call(std::string_view member, boost::json::object parameters) {
 
 }  // namespace
 
+std::string hint_of(std::string_view path, const std::vector<ipc::Slice>& slices) {
+  std::vector<std::string> names;
+  for (const ipc::Slice& slice : slices) names.push_back(slice.path);
+  return hint(path, names);
+}
+
 Failure Daemon::unreachable(const std::string& what) const {
   return {kExitUnreachable, "gpuctld at " + socket_ + ": " + what};
 }
@@ -40,9 +46,8 @@ Outcome<boost::json::object> Daemon::judge(const Result<ipc::Reply>& reply) {
     const Result<ipc::Reply> list = connection_.call(make_call("ListSlices", {}));
     if (path != nullptr && path->is_string() && list && list->error.empty()) {
       ipc::Fields fields(list->parameters);
-      std::vector<std::string> names;
-      for (const ipc::Slice& slice : ipc::read_list<ipc::Slice>(fields, "slices")) names.push_back(slice.path);
-      if (fields.ok()) text += hint(std::string_view(path->get_string()), names);
+      const auto slices = ipc::read_list<ipc::Slice>(fields, "slices");
+      if (fields.ok()) text += hint_of(std::string_view(path->get_string()), slices);
     }
   }
   return Failure{kExitRefused, text};

@@ -45,6 +45,9 @@ Outcome<boost::json::object> ask(const Context& context, std::string_view member
 /// ask() for a change of a slice. What the daemon notes about it goes to the standard error output: the change is made.
 Outcome<boost::json::object> change(Context& context, std::string_view member, boost::json::object parameters);
 
+/// hint() for the path of a slice that is none of these.
+std::string hint_of(std::string_view path, const std::vector<ipc::Slice>& slices);
+
 /// The reply, or a part of it, as a struct. If it does not fit, that is the daemon's fault.
 template <class T>
 Outcome<T> decode(const Result<T>& read) {

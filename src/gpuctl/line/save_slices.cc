@@ -9,7 +9,6 @@
 
 #include "base/slurm_job.h"
 #include "gpuctl/line/daemon.h"
-#include "gpuctl/text/suggest.h"
 #include "gpuctl/text/table.h"
 #include "sched/slices.h"
 #include "slicefile/drop_in.h"
@@ -59,11 +58,8 @@ Outcome<SavedSlices> save_slices(const Context& context, const std::string& path
   const auto slices =
       decode_reply(*reply, [](ipc::Fields& fields) { return ipc::read_list<ipc::Slice>(fields, "slices"); });
   if (!slices) return slices.error();
-  if (!path.empty() && std::ranges::find(*slices, path, &ipc::Slice::path) == slices->end()) {
-    std::vector<std::string> names;
-    for (const ipc::Slice& slice : *slices) names.push_back(slice.path);
-    return Failure{kExitRefused, "slice '" + path + "' does not exist" + hint(path, names)};
-  }
+  if (!path.empty() && std::ranges::find(*slices, path, &ipc::Slice::path) == slices->end())
+    return Failure{kExitRefused, "slice '" + path + "' does not exist" + hint_of(path, *slices)};
 
   const std::string directory = config + ".d";
   SavedSlices saved;

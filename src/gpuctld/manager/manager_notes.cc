@@ -240,12 +240,6 @@ std::vector<std::string> Manager::odd_settings(const sched::SliceTree& tree, std
     for (const std::string& line : odd_settings_of(tree, path))
       all.push_back(paths.size() == 1 ? line : "slice " + path + ": " + line);
   std::ranges::move(sched::place_notes(tree.slices(), paths), std::back_inserter(all));
-  for (const Gpu& gpu : scheduler_.devices()) {
-    const sched::SliceTree there = tree.on(size_of(gpu));
-    std::string line = sched::all_reserved(there.slices(), there.nodes(), paths, sched::CapSM{gpu.sms},
-                                           "GPU " + std::to_string(gpu.index));
-    if (!line.empty()) all.push_back(std::move(line));
-  }
   return all;
 }
 

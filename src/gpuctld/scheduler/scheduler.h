@@ -228,7 +228,7 @@ class Scheduler {
   void saw_work(std::string_view slice, std::size_t device, std::uint64_t last_ns);
 
   /// A line for each reserve and each memory_min, of these slices or of all, of which less is in force on some device,
-  /// because that is too small.
+  /// because that is too small. And, of these slices, for each device that is reserved whole.
   std::vector<std::string> unfit_reserves(std::span<const std::string> slices = {}) const {
     return unfit_reserves(tree_, slices);
   }

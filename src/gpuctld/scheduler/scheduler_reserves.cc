@@ -1,6 +1,7 @@
 // Reserves that are held for a while after the latest work of their slices, whatever becomes of the clients, and those
 // that do not fit a device.
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "gpuctld/scheduler/scheduler.h"
 #include "sched/effective/fit_reserves.h"
 #include "sched/kept_memory.h"
+#include "sched/place_notes.h"
 
 namespace gpuctl::daemon {
 
@@ -89,12 +91,16 @@ std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree,
   const auto is_meant = [&](const std::string& path) {
     return slices.empty() || std::ranges::find(slices, path) != slices.end();
   };
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, reserved;
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const std::string name = "GPU " + std::to_string(devices_[device].index);
     const auto add = [&](const sched::SliceTree& there) {
-      for (auto& [path, line] : sched::unfit_reserves(there.slices(), there.nodes(), sched::CapSM{sms_[device]}, name))
+      const sched::CapSM sms{sms_[device]};
+      const std::vector<sched::NodeInput> nodes = there.nodes();
+      for (auto& [path, line] : sched::unfit_reserves(there.slices(), nodes, sms, name))
         if (is_meant(path)) lines.push_back(std::move(line));
+      if (std::string line = sched::all_reserved(there.slices(), nodes, slices, sms, name); !line.empty())
+        reserved.push_back(std::move(line));
       for (auto& [path, line] :
            sched::unfit_memory(there.slices(), there.effective(), devices_[device].memory_bytes, name))
         if (is_meant(path)) lines.push_back(std::move(line));
@@ -104,6 +110,7 @@ std::vector<std::string> Scheduler::unfit_reserves(const sched::SliceTree& tree,
     else
       add(tree);
   }
+  std::ranges::move(reserved, std::back_inserter(lines));
   return lines;
 }
 
