@@ -17,6 +17,7 @@ import time
 from .lab.lab import Lab
 from .lab.time_limit import OutOfTime, time_limit
 from .papers import (
+    curve,
     effisha_figures,
     evictions,
     factors,
@@ -75,6 +76,8 @@ STEPS = {
     "effisha": (effisha_figures.step_effisha, 180),
     "evictions": (evictions.step_evictions, 300),
     "factors": (factors.step_factors, 480),
+    "curve": (curve.step_curve, 360),
+    "curvebytime": (curve.step_curve_by_time, 120),
     "effisha10": (factors.step_effisha_10, 240),
     "flep": (flep_figures.step_flep, 540),
     "reorder": (flep_figures.step_reorder, 300),

@@ -13,6 +13,7 @@
 #   handover     where the time between two programs' kernels goes, from their agents' traces
 #   effisha      EffiSha's kernels under both of its policies
 #   evictions    EffiSha's kernels launched again and again: evictions by priority; some three minutes
+#   curve,curvebytime   overhead against the delay of an eviction, by chunk length; some four minutes and one
 #   factors,effisha10   overhead of chunks of a fixed number of block-tasks; some five and two minutes
 #   flep         FLEP's delays, triplets and spatial preemption; up to nine minutes
 #   reorder      FLEP's triplets, the shortest first without preemption; some two minutes

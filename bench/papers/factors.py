@@ -66,6 +66,11 @@ def effisha_rows(found):
         yield (f"Figure 10, chunks sized by time: {what}", "<= 4 %", percent(of_all[BY_TIME]))
 
 
+def chunk_of(factor):
+    """The environment of a program."""
+    return {"GPUSLICE_CHUNK": str(factor)} if factor != BY_TIME else {}
+
+
 def measure(lab, kernels, factors):
     """Yields (kernel's name, ratios by factor, what failed)."""
     began = time.monotonic()
@@ -78,9 +83,8 @@ def measure(lab, kernels, factors):
             if time.monotonic() - began > BEGIN_NOTHING_AFTER_S:
                 failed = "no time left"
                 break
-            chunk = {"GPUSLICE_CHUNK": str(factor)} if factor != BY_TIME else {}
             try:
-                with lab.environment(**chunk):
+                with lab.environment(**chunk_of(factor)):
                     _, ratios[factor], _ = plain_and_rewritten(lab, (kernel, *size, "--depth", 4))
             except (RuntimeError, subprocess.SubprocessError) as error:  # of one, which should not hide the others
                 failed = str(error)[:120]

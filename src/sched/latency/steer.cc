@@ -33,6 +33,8 @@ constexpr Nanoseconds kLongestSettling = std::chrono::seconds{1};
 constexpr double kGains = 1.02;
 /// So long the others' rate is measured at least.
 constexpr Nanoseconds kTellsRate = std::chrono::seconds{2};
+/// Beside a target of less one turn of the driver's, of 2 ms, is much.
+constexpr Nanoseconds kTurnsAreLittle = std::chrono::milliseconds{20};
 /// Who has had no work for so long shows nothing while others are paused.
 constexpr Nanoseconds kIsAtWork = std::chrono::seconds{1};
 
@@ -106,7 +108,7 @@ void Steer::disturbed(Nanoseconds now) {
 void Steer::begin_anew(Nanoseconds now) {
   phase_ = Phase::holds;
   known_ = {};
-  unmet_ = false;
+  begun_ = unmet_ = false;
   unmet_wait_ = 3 * kFirstWait;
   disturbed(now);
 }
@@ -193,7 +195,7 @@ bool Steer::step(const LatencyStep& step) {
   else if (step.now >= settled_ && !resting_)
     count_bursts(step);
   last_ = step.now;
-  if (!resting_ && at_most().count() > 0 && step.now >= settled_) look(step);
+  if (!resting_ && at_most().count() > 0 && !begin(step) && step.now >= settled_) look(step);
   return rungs() != rungs_before || pauses() != pauses_before;
 }
 
@@ -224,16 +226,34 @@ void Steer::hold(const LatencyStep& step) {
   if (found == Verdict::met) begin_try(step);
 }
 
+/// False if there was nothing to give.
+bool Steer::begin(const LatencyStep& step) {
+  if (begun_ || !step.may_turn || step.last == Rungs{}) return false;
+  begun_ = true;
+  if (at_most() >= kTurnsAreLittle || verdict() == Verdict::met) return false;
+  Rungs rungs = rungs_;
+  for (const Dial costs_little : {Dial::level, Dial::turns}) {
+    const auto dial = static_cast<std::size_t>(costs_little);
+    if (rungs[dial] >= step.last[dial]) continue;
+    rungs[dial] = step.last[dial];
+    unproven_[dial] = true;
+  }
+  if (rungs == rungs_) return false;
+  go(rungs, step);
+  return true;
+}
+
 /// False if it is at its end.
 bool Steer::begin_dial(std::size_t dial, const LatencyStep& step) {
-  if (rungs_[dial] >= step.last[dial]) return false;
+  const bool unproven = std::exchange(unproven_[dial], false) && rungs_[dial] > 0;
+  if (!unproven && rungs_[dial] >= step.last[dial]) return false;
   phase_ = Phase::seeks;
   dial_ = dial;
   seen_ = {{rungs_[dial], p99()}};
   looks_ = 0;
   known_[dial].too_little = rungs_[dial];
   stride_ = first_stride(dial, step.last[dial]);
-  set(dial, std::min(rungs_[dial] + stride_, step.last[dial]), step);
+  set(dial, unproven ? 0 : std::min(rungs_[dial] + stride_, step.last[dial]), step);
   return true;
 }
 
@@ -323,6 +343,7 @@ bool Steer::begin_try(const LatencyStep& step) {
     before_try_ = rungs_;
     before_ = now_;
     dial_ = dial;
+    unproven_[dial] = false;
     phase_ = Phase::tries;
     set(dial, next_to_it ? known.too_little : (known.too_little + rungs_[dial]) / 2, step);
     return true;

@@ -1,5 +1,7 @@
 // Keeps the 99th percentile of a slice's bursts on one GPU at its target, by dials that make other programs yield.
 //
+// - *Begin*: where one turn of others is much of the target, what costs them little is given at once, before anything is
+//   seen. It goes back as everything does, by a try, or by the first seek, which looks whether it helps at all.
 // - *Seek*: a target that is missed has one dial turned at a time, turns to the shortest at once and SMs in steps that
 //   double, until it is met. More is not always better, so at the end of the dial rungs on both sides of the best one
 //   are looked at. A dial that did not help then goes back to where it was; one that helped to where it helps about as
@@ -159,6 +161,7 @@ class Steer {
   void hold(const LatencyStep& step);
   void seek(const LatencyStep& step);
   std::optional<int> next_rung(int last);
+  bool begin(const LatencyStep& step);
   bool begin_dial(std::size_t dial, const LatencyStep& step);
   int first_stride(std::size_t dial, int last) const;
   void end_dial(const LatencyStep& step);
@@ -183,6 +186,8 @@ class Steer {
   Nanoseconds missed_by_{};
   Nanoseconds best_{};  ///< when the target was given up
   std::array<Known, kDials> known_{};
+  bool begun_ = false;
+  std::array<bool, kDials> unproven_{};  ///< turned at the beginning, and whether that helps was not looked at
   bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false;
   Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
   Nanoseconds work_{};     ///< when the slice last had work

@@ -51,9 +51,14 @@ TEST(Steer, MeetsTheTargetWithinFiveSeconds) {
       Random random(static_cast<std::uint64_t>(seed));
       Steer steer = at_most(c.target_ms);
       Beside run{.last = c.last};
-      run.go(steer, 5, c.takes, random, ms(c.target_ms));
-      if (c.last[static_cast<std::size_t>(Dial::kept)] == 0) {
-        EXPECT_LE(run.longer_part(), 0.15) << "turns";
+      const bool by_turns_alone = c.last[static_cast<std::size_t>(Dial::kept)] == 0;
+      run.go(steer, 2, c.takes, random, ms(c.target_ms));
+      if (by_turns_alone) {
+        EXPECT_LE(run.longer_part(), 0.09) << "in the first two seconds: nobody waits for a verdict";
+      }
+      run.go(steer, 3, c.takes, random, ms(c.target_ms));
+      if (by_turns_alone) {
+        EXPECT_LE(run.longer_part(), 0.1) << "with the tries that follow";
       }
       run.clear();
       run.go(steer, 55, c.takes, random, ms(c.target_ms));
@@ -65,6 +70,26 @@ TEST(Steer, MeetsTheTargetWithinFiveSeconds) {
       EXPECT_LE(run.longer_part(), 0.012);
       EXPECT_LE(run.changes_a_minute(), 3);
     }
+}
+
+/// Nobody waits for a verdict where one turn of others is much of the target, and nobody gives anything where it is not.
+TEST(Steer, BeginsWithWhatCostsOthersLittle) {
+  for (const double target_ms : {0.2, 4.0, 19.0, 40.0, 150.0}) {
+    SCOPED_TRACE(target_ms);
+    Random random(1);
+    Steer steer = at_most(target_ms);
+    Beside run{.last = {1, kTurnRungs, 14}};
+    run.go(steer, 0.3, by_turns(0.1), random, ms(target_ms));
+    EXPECT_EQ(steer.rungs(), target_ms < 20 ? rungs(1, kTurnRungs, 0) : Rungs{});
+  }
+  Steer steer = at_most(4);
+  Random random(1);
+  Beside run{.quiet = true, .no_others = true};
+  run.go(steer, 5, by_turns(0.1), random, ms(4));
+  EXPECT_EQ(steer.rungs(), Rungs{});
+  run.quiet = run.no_others = false;
+  run.go(steer, 0.1, by_turns(0.1), random, ms(4));
+  EXPECT_EQ(steer.rungs(), rungs(1, kTurnRungs, 0)) << "as soon as somebody is there who can yield";
 }
 
 TEST(Steer, GivesBackWhatIsNotNeeded) {
@@ -289,6 +314,9 @@ TEST(Steer, TakesThousandsOfBurstsThatWaitedForOneThingForOne) {
     const Takes takes = [](const Rungs&, double at_s, Random& r) {
       return std::fmod(at_s, 20) < 0.1 ? 100 : about(1.4, 0.1, r);
     };
+    run.go(steer, 18, takes, random, ms(4));  // what was given at the beginning goes back
+    EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
+    run.changes = 0;
     run.go(steer, 120, takes, random, ms(4));
     EXPECT_EQ(run.changes, 0);
   }
