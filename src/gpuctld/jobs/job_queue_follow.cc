@@ -35,12 +35,13 @@ void JobQueue::look_at(const Member& member, std::uint64_t now_ns) {
 
 void JobQueue::arrive(const New& arrived) {
   const Member& member = arrived.member;
+  const std::optional<ipc::Head>& head = arrived.head;
   ClientJob& job = member.job();
   const std::uint32_t uid = member.client->identity().uid;
   sched::BurstWork& burst = member.at().burst;
-  burst.comes(member.client->bursts_ended(member.slot), arrived.head ? arrived.head->kernel : 0);
+  burst.comes(member.client->bursts_ended(member.slot), head ? head->kernel : 0);
   job = {.id = ++next_id_,
-         .launch = arrived.head ? arrived.head->launch : kUnknownLaunch,
+         .launch = head ? head->launch : kUnknownLaunch,
          .inherits = member.at().written > 0};
   sched::Arrival arrival{.id = job.id,
                          .owner = reinterpret_cast<std::uintptr_t>(member.client),
@@ -49,17 +50,18 @@ void JobQueue::arrive(const New& arrived) {
                          .need = CapSM{sms_},
                          .predicted = kUnknownDuration,
                          .eviction = kUnknownEviction};
-  if (const auto& head = arrived.head; head && head->original != 0) {
+  if (head && head->total > 0)  // of a launch in original form: no block takes more than an SM
+    arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
+  if (head && head->original != 0) {
     job.original = true;
     job.known = knowledge_.knows_duration(uid, head->kernel);
     arrival.predicted = knowledge_.predict(uid, *head, sms_);
   } else if (head) {
-    arrival.need = CapSM{std::clamp((head->total + head->per_sm - 1) / head->per_sm, 1u, sms_)};
     arrival.kernel = knowledge_.id(uid, head->kernel);
     arrival.predicted = knowledge_.predict(uid, *head, sms_);
     arrival.eviction = knowledge_.eviction(uid, head->kernel);
   }
-  if (arrived.head) job.unclaimed = arrival.predicted;
+  if (head) job.unclaimed = arrival.predicted;
   job.takes = arrival.predicted;
   arrival.behind = job.behind = burst.behind(job.takes);
   arrival.predicted += job.behind;

@@ -21,12 +21,12 @@ struct Original : FakeProgram {
     head.launch = launch;
     head.kernel = kernel;
     head.issued_ns = issued_ns;
-    head.total = 4;
+    head.total = blocks;
     head.threads = 128;
     head.per_sm = 1;
     head.original = 1;
     ipc::store(head.version, head.version + 1);
-    demand(launch == 0 ? 0 : 4);
+    demand(launch == 0 ? 0 : blocks);
   }
   /// Reports the time of a launch.
   void timed(std::uint64_t took_ns, std::uint32_t confined_sms = 0) {
@@ -42,6 +42,7 @@ struct Original : FakeProgram {
     ipc::store(stub->records_written, written + 1);
   }
   std::uint64_t kernel;
+  std::uint32_t blocks = 4;
   std::string_view state() const { return job_state(client->slots()[0]); }
 };
 
@@ -106,6 +107,23 @@ TEST(OriginalFormInScheduler, ANextLaunchIsAnotherJob) {
   EXPECT_EQ(a.granted(), 0u);
   EXPECT_EQ(b.granted(), kSms);
   EXPECT_EQ(b.state(), "running");
+}
+
+/// One block between two large launches, as particle filters have one, leaves the others all SMs but one.
+TEST(OriginalFormInScheduler, NoBlockNeedsMoreThanAnSm) {
+  Scheduler scheduler({gpu(kSms)}, tree("hpf:spatial"));
+  Original few(scheduler, 2), others(scheduler, 3);
+  few.timed(kMs);
+  others.timed(50 * kMs);
+  others.blocks = kSms;
+  others.head(1);
+  settle(scheduler, {&few, &others}, 1 * kMs);
+  EXPECT_EQ(others.granted(), kSms);
+  few.blocks = 1;
+  few.head(1, 2 * kMs);
+  settle(scheduler, {&few, &others}, 2 * kMs);
+  EXPECT_EQ(few.granted(), 1u);
+  EXPECT_EQ(others.granted(), kSms - 1);
 }
 
 TEST(OriginalFormInScheduler, WhatIsLateGoesOnAsLongAsItIsLate) {

@@ -1,6 +1,7 @@
 // Keeps the 99th percentile of a slice's bursts on one GPU at its target, by dials that make other programs yield.
 //
-// - *Begin*: where one turn of others is much of the target, what costs them little is given at once, before anything is
+// - *Begin*: where one turn of others is much of the target, what costs them little is given at once, before anything
+// is
 //   seen. It goes back as everything does, by a try, or by the first seek, which looks whether it helps at all.
 // - *Seek*: a target that is missed has one dial turned at a time, turns to the shortest at once and SMs in steps that
 //   double, until it is met. More is not always better, so at the end of the dial rungs on both sides of the best one

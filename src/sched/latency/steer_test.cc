@@ -72,7 +72,8 @@ TEST(Steer, MeetsTheTargetWithinFiveSeconds) {
     }
 }
 
-/// Nobody waits for a verdict where one turn of others is much of the target, and nobody gives anything where it is not.
+/// Nobody waits for a verdict where one turn of others is much of the target, and nobody gives anything where it is
+/// not.
 TEST(Steer, BeginsWithWhatCostsOthersLittle) {
   for (const double target_ms : {0.2, 4.0, 19.0, 40.0, 150.0}) {
     SCOPED_TRACE(target_ms);
