@@ -140,7 +140,7 @@ TEST_F(Latency, ATargetThatIsSetAgainIsNotGivenUpBeforeItIsSought) {
   go(scheduler, ls, batch, 15, [] { return 20; });
   ASSERT_TRUE(is_given_up()) << words(scheduler);
   scheduler.seek_target_anew("ls", now_ns_);
-  EXPECT_EQ(words(scheduler), "others need not yield; no bursts yet beside others; its target is 5 ms");
+  EXPECT_EQ(words(scheduler), "goes before the others; no bursts yet beside others; its target is 5 ms");
   int level_raised = 0;
   for (int tenth = 0; tenth < 150 && !is_given_up(); ++tenth) {
     go_for_a_tenth(scheduler, ls, batch, 20);

@@ -236,7 +236,7 @@ bool Steer::begin(const LatencyStep& step) {
     const auto dial = static_cast<std::size_t>(costs_little);
     if (rungs[dial] >= step.last[dial]) continue;
     rungs[dial] = step.last[dial];
-    unproven_[dial] = true;
+    unproven_[dial] = goes_by_gain(dial);  // a level costs nothing while the slice has no work
   }
   if (rungs == rungs_) return false;
   go(rungs, step);
@@ -245,15 +245,15 @@ bool Steer::begin(const LatencyStep& step) {
 
 /// False if it is at its end.
 bool Steer::begin_dial(std::size_t dial, const LatencyStep& step) {
-  const bool unproven = std::exchange(unproven_[dial], false) && rungs_[dial] > 0;
-  if (!unproven && rungs_[dial] >= step.last[dial]) return false;
+  gives_ = std::exchange(unproven_[dial], false) && rungs_[dial] > 0;
+  if (!gives_ && rungs_[dial] >= step.last[dial]) return false;
   phase_ = Phase::seeks;
   dial_ = dial;
   seen_ = {{rungs_[dial], p99()}};
   looks_ = 0;
   known_[dial].too_little = rungs_[dial];
-  stride_ = first_stride(dial, step.last[dial]);
-  set(dial, unproven ? 0 : std::min(rungs_[dial] + stride_, step.last[dial]), step);
+  stride_ = gives_ ? 1 : first_stride(dial, step.last[dial]);
+  set(dial, gives_ ? rungs_[dial] - 1 : std::min(rungs_[dial] + stride_, step.last[dial]), step);
   return true;
 }
 
@@ -282,7 +282,8 @@ void Steer::seek(const LatencyStep& step) {
   if (found != Verdict::missed || recent_.count() < kTellsRung) return;
   const Seen now{rungs_[dial_], p99()};
   seen_.insert(std::ranges::upper_bound(seen_, now.rung, {}, &Seen::rung), now);
-  if (const std::optional<int> next = next_rung(step.last[dial_])) return set(dial_, *next, step);
+  if (const std::optional<int> next = gives_ ? next_below() : next_rung(step.last[dial_]))
+    return set(dial_, *next, step);
   end_dial(step);
 }
 
@@ -301,11 +302,19 @@ std::optional<int> Steer::next_rung(int last) {
   return between;
 }
 
+/// Less, for as long as it is about as good: nobody is to be late for what was given already.
+std::optional<int> Steer::next_below() {
+  const auto least = std::ranges::min_element(seen_, {}, &Seen::p99)->p99;
+  const bool worse = kHelps * static_cast<double>(seen_.front().p99.count()) > static_cast<double>(least.count());
+  if (worse || seen_.front().rung == 0) return std::nullopt;
+  return std::max(seen_.front().rung - (stride_ *= 2), 0);
+}
+
 /// No rung of the dial is enough.
 void Steer::end_dial(const LatencyStep& step) {
   known_[dial_].too_little = seen_.back().rung;
   const auto least = std::ranges::min_element(seen_, {}, &Seen::p99)->p99;
-  const bool helps = static_cast<double>(least.count()) <= kHelps * static_cast<double>(seen_.front().p99.count());
+  const bool helps = static_cast<double>(least.count()) < kHelps * static_cast<double>(seen_.front().p99.count());
   const Nanoseconds good(std::llround(kAboutAsGood * static_cast<double>(least.count())));
   const Seen chosen =
       helps ? *std::ranges::find_if(seen_, [&](const Seen& seen) { return seen.p99 <= good; }) : seen_.front();

@@ -1,8 +1,7 @@
 // Keeps the 99th percentile of a slice's bursts on one GPU at its target, by dials that make other programs yield.
 //
 // - *Begin*: where one turn of others is much of the target, what costs them little is given at once, before anything
-// is
-//   seen. It goes back as everything does, by a try, or by the first seek, which looks whether it helps at all.
+//   is seen. It goes back as all does, by a try, or by the first seek, which looks how much less is as good.
 // - *Seek*: a target that is missed has one dial turned at a time, turns to the shortest at once and SMs in steps that
 //   double, until it is met. More is not always better, so at the end of the dial rungs on both sides of the best one
 //   are looked at. A dial that did not help then goes back to where it was; one that helped to where it helps about as
@@ -162,6 +161,7 @@ class Steer {
   void hold(const LatencyStep& step);
   void seek(const LatencyStep& step);
   std::optional<int> next_rung(int last);
+  std::optional<int> next_below();
   bool begin(const LatencyStep& step);
   bool begin_dial(std::size_t dial, const LatencyStep& step);
   int first_stride(std::size_t dial, int last) const;
@@ -182,13 +182,14 @@ class Steer {
   Phase phase_ = Phase::holds;
   std::size_t dial_ = 0;    ///< that is turned or tried
   int stride_ = 1;          ///< of the seek
+  bool gives_ = false;      ///< the seek looks for how much less is as good
   int looks_ = 0;           ///< between rungs, in this seek
   std::vector<Seen> seen_;  ///< of the dial in this seek
   Nanoseconds missed_by_{};
   Nanoseconds best_{};  ///< when the target was given up
   std::array<Known, kDials> known_{};
   bool begun_ = false;
-  std::array<bool, kDials> unproven_{};  ///< turned at the beginning, and whether that helps was not looked at
+  std::array<bool, kDials> unproven_{};  ///< given at the beginning, and whether less is as good was not looked at
   bool unmet_ = false, resting_ = false, active_once_ = false, leaving_ = false;
   Nanoseconds unmet_wait_ = 3 * kFirstWait, unmet_again_{};
   Nanoseconds work_{};     ///< when the slice last had work

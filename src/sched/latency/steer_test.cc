@@ -255,7 +255,26 @@ TEST(Steer, UndoesDialsThatDoNotHelp) {
       const Takes takes = [](const Rungs&, double, Random& r) { return about(1.4, 0.1, r); };
       run.go(steer, 30, takes, random, ms(1));
       EXPECT_EQ(steer.state(), State::unmet);
-      EXPECT_EQ(steer.rungs(), Rungs{}) << words(steer, 132);
+      EXPECT_EQ(steer.rungs(), rungs(1, 0, 0)) << words(steer, 132);  // a level costs others nothing
+    }
+}
+
+/// Turns as long as the driver's would hold up a server that keeps up beside short ones.
+TEST(Steer, NeverTriesLongTurnsForATargetThatShortOnesMiss) {
+  for (const double per_s : {40.0, 100.0, 500.0})
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(std::to_string(per_s) + " " + std::to_string(seed));
+      Random random(static_cast<std::uint64_t>(seed));
+      Steer steer = at_most(0.5);
+      Beside run{.per_s = per_s, .last = {0, kTurnRungs, 0}};
+      run.go(steer, 0.3, by_turns(0.4), random, ms(0.5));
+      int least = kTurnRungs;
+      for (int tenth = 0; tenth < 1200; ++tenth) {
+        run.go(steer, 0.1, by_turns(0.4), random, ms(0.5));
+        least = std::min(least, rung(steer.rungs(), Dial::turns));
+      }
+      EXPECT_EQ(steer.state(), State::unmet) << words(steer, 132);
+      EXPECT_GE(least, 9);
     }
 }
 
