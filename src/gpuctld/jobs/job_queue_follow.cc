@@ -40,9 +40,7 @@ void JobQueue::arrive(const New& arrived) {
   const std::uint32_t uid = member.client->identity().uid;
   sched::BurstWork& burst = member.at().burst;
   burst.comes(member.client->bursts_ended(member.slot), head ? head->kernel : 0);
-  job = {.id = ++next_id_,
-         .launch = head ? head->launch : kUnknownLaunch,
-         .inherits = member.at().written > 0};
+  job = {.id = ++next_id_, .launch = head ? head->launch : kUnknownLaunch, .inherits = member.at().written > 0};
   sched::Arrival arrival{.id = job.id,
                          .owner = reinterpret_cast<std::uintptr_t>(member.client),
                          .kernel = KernelKnowledge::kNoId,

@@ -230,7 +230,7 @@ void Steer::hold(const LatencyStep& step) {
 bool Steer::begin(const LatencyStep& step) {
   if (begun_ || !step.may_turn || step.last == Rungs{}) return false;
   begun_ = true;
-  if (at_most() >= kTurnsAreLittle || verdict() == Verdict::met) return false;
+  if (at_most() >= kTurnsAreLittle) return false;
   Rungs rungs = rungs_;
   for (const Dial costs_little : {Dial::level, Dial::turns}) {
     const auto dial = static_cast<std::size_t>(costs_little);
@@ -394,9 +394,9 @@ void Steer::undo_try(const LatencyStep& step) {
   go(before_try_, step);
 }
 
-/// True as well where that was not measured.
+/// Who did nothing before has nothing to gain.
 bool Steer::others_gain() const {
-  return before_.launches == 0 || now_.per_s() >= kGains * before_.per_s();
+  return now_.per_s() > kGains * before_.per_s();
 }
 
 }  // namespace gpuctl::sched

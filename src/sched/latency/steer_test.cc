@@ -93,6 +93,24 @@ TEST(Steer, BeginsWithWhatCostsOthersLittle) {
   EXPECT_EQ(steer.rungs(), rungs(1, kTurnRungs, 0)) << "as soon as somebody is there who can yield";
 }
 
+/// A target is met beside programs that do nothing yet. Nothing is given back to them, as then bursts would be late
+/// once they begin.
+TEST(Steer, GivesNothingBackToWhoDoesNothing) {
+  Random random(1);
+  Steer steer({.multiple = 2});
+  Beside run{.last = {0, kTurnRungs, 0}, .launches_per_s = 0};
+  const Takes alone = [](const Rungs&, double, Random& r) { return about(1.4, 0.05, r); };
+  run.go(steer, 2, alone, random, ms(3));  // they have work, and there are enough bursts
+  run.quiet = true;
+  run.go(steer, 2, alone, random, ms(3));  // now it is known what it takes alone
+  EXPECT_GT(steer.at_most(), ms(2));
+  EXPECT_EQ(steer.rungs(), rungs(0, kTurnRungs, 0)) << words(steer, 132);
+  run.quiet = false;
+  run.go(steer, 10, alone, random, ms(3));
+  EXPECT_LE(run.changes, 3) << "one try";
+  EXPECT_EQ(steer.rungs(), rungs(0, kTurnRungs, 0)) << words(steer, 132);
+}
+
 TEST(Steer, GivesBackWhatIsNotNeeded) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
