@@ -199,6 +199,64 @@ class Flep10(Pairs):
                     yield f"{self.name}, {side}: {what}", paper, f"{bootstrap.words(ratios[0], 3)}; {ranged(ratios[1])}"
 
 
+class Ffs(Flep8):
+    """Figure 8's pairs, each program launching without an end: the GPU time that each has, in what it takes alone."""
+
+    name = "FLEP Figure 13"
+    of_start = 7  # pairs; four starts have all of them
+    settle_ms, window_ms = 1000, 1500
+    sides = (
+        Side("MPS"),
+        Side("time-slicing", TIME_SLICED),
+        Side("gpuctl, ffs", slices=(("low", ("--weight", 100)), ("high", ("--weight", 200))), policy="ffs"),
+    )
+
+    def pairs(self):
+        return [(long, short) for long in self.longs for short in self.shorts if long.name != short.name]
+
+    def play(self, side):
+        pairs = self.pairs()
+        every = -(-len(pairs) // self.of_start)
+        return {side.name: {f"{a.name}_{b.name}": self.together(a, b) for a, b in pairs[self.number % every :: every]}}
+
+    def together(self, long, short):
+        settle_ms, end_ms = self.lab.size((self.settle_ms, self.settle_ms + self.window_ms), (20, 80))
+        seconds = self.programs.ms(1.2 * end_ms) / 1000
+        options = ("--depth", 2, "--seconds", seconds)
+        programs = self.programs.start([("low", long, options), ("high", short, options)])
+        times = self.programs.finish(programs, self.programs.begin(programs, [0, 0]))
+        low, high = (
+            (done_by(launches, end_ms) - done_by(launches, settle_ms)) * one.plain_ms
+            for one, launches in zip((long, short), times)
+        )
+        return {"share": high / (low + high), "rate": (low + high) / (end_ms - settle_ms)}
+
+    def rows(self, found):
+        for side, starts in found.items():
+            pairs = {pair: at for start in starts.values() for pair, at in start.items()}
+            if not pairs:
+                continue
+            for what, paper, key in (
+                ("share of the heavier, 2:1", "2/3", "share"),
+                ("throughput (Figure 14), of the same alone", ">= 0.9", "rate"),
+            ):
+                of = {pair: at[key] for pair, at in pairs.items()}
+                mean = bootstrap.words([statistics.mean(at[key] for at in start.values()) for start in starts.values()])
+                yield f"{self.name}, {side}: {what}", paper, f"{mean}; {ranged(of)}"
+
+
+def done_by(launches, at_ms):
+    """How many of a series of launches are complete at a time, with the completed part of the current one. Each launch
+    starts when the one before it is complete.
+    """
+    before, count = launches[0][0], 0
+    for _, completed in launches:
+        if completed > at_ms:
+            return count + max(at_ms - before, 0) / (completed - before)
+        before, count = completed, count + 1
+    return count
+
+
 class SmGuard(Pairs):
     """With the shorter half of the batch kernels: twelve of the 24 pairs."""
 
@@ -425,6 +483,7 @@ class EffiSha(Experiment):
 EXPERIMENTS = {
     "flep8": Flep8,
     "flep10": Flep10,
+    "ffs": Ffs,
     "frs": FrsOrders,
     "effisha": EffiSha,
     "smguard": SmGuard,

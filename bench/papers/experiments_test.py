@@ -8,7 +8,7 @@ import unittest
 from bench.corun.configurations import MANAGED, TIME_SLICED
 from bench.lab.samples import read_samples
 from bench.papers import torch_jobs
-from bench.papers.experiments import EXPERIMENTS, MODES, NotHere, by_start, over
+from bench.papers.experiments import EXPERIMENTS, MODES, NotHere, by_start, done_by, over
 from bench.papers.kernels import EFFISHA, EXTENTS, FLEP, FRS, SMGUARD
 from bench.papers.schedulers import durations_apart
 from bench.papers.torch_applications import PROGRAM, WANTED, TorchApplication
@@ -71,6 +71,25 @@ class ExperimentsTest(unittest.TestCase):
         rows = said(made("flep8").rows(found))
         self.assertTrue(rows["FLEP Figure 8, gpuctl, hpf: speed-up over MPS"].startswith("4.00 (4.00 to 4.00; n=1)"))
         self.assertTrue(rows["FLEP Figure 8, gpuctl, hpf: until both are done, over MPS"].startswith("1.050 "))
+
+    def test_pairs_of_endless_programs_are_divided_among_the_starts(self):
+        one = made("ffs")
+        one.longs, one.shorts = ([types.SimpleNamespace(name=name) for name, _, _ in of] for of in one.wanted())
+        played = []
+        one.together = lambda long, short: played.append((long.name, short.name))
+        for one.number in range(4):
+            one.play(one.sides[0])
+        self.assertEqual((len(played), len(set(played))), (28, 28))
+
+    def test_what_is_done_by_a_time_counts_parts_of_launches(self):
+        self.assertEqual(done_by([(0.0, 2.0), (0.0, 6.0)], 4.0), 1.5)
+        self.assertEqual(done_by([(1.0, 2.0)], 9.0), 1)
+
+    def test_rows_of_shares(self):
+        found = {"MPS": {}, "gpuctl, ffs": {0: {"PF_MM": {"share": 0.66, "rate": 0.95}}}}
+        rows = said(made("ffs").rows(found))
+        self.assertTrue(rows["FLEP Figure 13, gpuctl, ffs: share of the heavier, 2:1"].startswith("0.66 "))
+        self.assertEqual(len(rows), 2)
 
     def test_rows_of_orders(self):
         found = {"gpuctl, frs": {0: {"A": 1.0, "B": 3.0}, 1: {"A": 4.0, "B": 2.0}}, "MPS": {}}

@@ -1,4 +1,4 @@
-"""Policies for jobs on the GPU: FLEP's pairs against plain MPS, FRS's set against the simulator, shares of ffs.
+"""Policies for jobs on the GPU: FLEP's pairs against plain MPS, FRS's set against the simulator.
 
 Kernels have the durations of the papers' tables (FLEP Table 1, FRS Table I). All programs launch periodically, each at
 a fixed offset in the period, so one run of a set of programs has many repetitions of the same arrivals.
@@ -266,8 +266,7 @@ class Schedulers:
 
 
 def step_schedulers(lab):
-    """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator, shares of
-    ffs."""
+    """Policies for jobs: FLEP's pairs against plain MPS, FRS's and EffiSha's sets against the simulator."""
     with lab.gpuctld():
         lab.gpuctl("create-slice", "high", "--priority", 10, "--weight", 200)
         lab.gpuctl("create-slice", "low", "--weight", 100)
@@ -278,7 +277,6 @@ def step_schedulers(lab):
         yield from flep.pairs(schedulers, costs)
         yield from applications_of_frs(schedulers, *costs)
         yield from effisha.sets(schedulers, *costs)
-        yield from shares(schedulers)
         yield ("wrong results", "0", str(schedulers.wrong))
 
 
@@ -357,42 +355,3 @@ def simulate(schedulers, applications, dispatch_ms, preempt_ms, number):
     ]
     for policy, turnarounds in schedulers.simulate(f"frs-{number}", members, FRS_POLICIES, dispatch_ms, preempt_ms):
         yield policy, [turnarounds[application.name] for application in applications]
-
-
-def done_by(launches, at_ms):
-    """How many of a series of launches are complete at a time, with the completed part of the current one. Each launch
-    starts when the one before it is complete.
-    """
-    before, count = launches[0][0], 0
-    for _, completed in launches:
-        if completed > at_ms:
-            return count + max(at_ms - before, 0) / (completed - before)
-        before, count = completed, count + 1
-    return count
-
-
-def shares(schedulers):
-    """Runs weights 200 (short kernels) and 100 (long ones) for some seconds, after one second in which durations are
-    learnt.
-    """
-    lab = schedulers.lab
-    lab.gpuctl("set", "/", "policy=ffs")
-    settle_ms, window_ms = lab.size((1000, 2000), (20, 60))
-    for long_ms, short_ms in lab.size(((11.106, 0.728), (5.419, 5.419)), ((5.419, 0.728),)):
-        applications = {"low": schedulers.work("low", long_ms), "high": schedulers.work("high", short_ms)}
-        seconds = (settle_ms + window_ms) * 1.2 * schedulers.scale / 1000
-        programs = schedulers.start(
-            [(path, application, ("--depth", 2, "--seconds", seconds)) for path, application in applications.items()]
-        )
-        times = schedulers.finish(programs, schedulers.begin(programs, [0, 0]))
-        done = {
-            path: (done_by(of_one, settle_ms + window_ms) - done_by(of_one, settle_ms)) * application.extent[0]
-            for (path, application), of_one in zip(applications.items(), times)
-        }
-        whole = window_ms * schedulers.blocks_per_ms
-        lab.record(ffs=done, of=whole, launches={path: len(of_one) for path, of_one in zip(applications, times)})
-        yield (
-            f"ffs 2:1, kernels of {short_ms} and {long_ms} ms: share of the heavier; throughput lost",
-            "2/3; <= 10 %",
-            f"{done['high'] / max(sum(done.values()), 1):.4f}; {100 * (1 - sum(done.values()) / whole):.1f} %",
-        )
