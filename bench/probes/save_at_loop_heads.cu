@@ -25,67 +25,13 @@ constexpr unsigned kThreads = 32;
 constexpr int kRounds = 15;
 
 /// What is live at the loop's head, but the cell, which the thread reads again.
-struct Live {
-  float state[kMyocyteStates];
-  float time, step;
-  unsigned steps;
-};
+using Live = MyocyteProgress;
 
 struct Resumable {
   const volatile unsigned* leave;  ///< another value than 0: save and leave
   Live* saved;                     ///< by thread
   unsigned every;                  ///< steps between two looks
 };
-
-/// One step as simulate_myocyte() takes it. False: the cell's time is over.
-__device__ __forceinline__ bool advance(const MyocyteCell& cell, float end, Live& live) {
-  if (!(live.time < end)) return false;
-  float slopes[4][kMyocyteStates];
-  float next[kMyocyteStates];
-  ++live.steps;
-  const float left = subtract(end, live.time);
-  const float h = live.step < left ? live.step : left;
-  for (int stage = 0; stage < 4; ++stage) {
-    for (int i = 0; i < kMyocyteStates; ++i) {
-      float slope = 0.0f;
-      if (stage == 1) slope = multiply(0.5f, slopes[0][i]);
-      if (stage == 2) slope = multiply(0.75f, slopes[1][i]);
-      if (stage == 3) {
-        slope = multiply_add(2.0f / 9, slopes[0][i],
-                             multiply_add(1.0f / 3, slopes[1][i], multiply(4.0f / 9, slopes[2][i])));
-      }
-      next[i] = multiply_add(h, slope, live.state[i]);
-    }
-    const float part = stage == 0 ? 0.0f : stage == 1 ? 0.5f : stage == 2 ? 0.75f : 1.0f;
-    myocyte_slopes(cell, multiply_add(part, h, live.time), next, slopes[stage]);
-  }
-  float worst = 0.0f;
-  for (int i = 0; i < kMyocyteStates; ++i) {
-    const float difference = multiply_add(
-        -5.0f / 72, slopes[0][i],
-        multiply_add(1.0f / 12, slopes[1][i], multiply_add(1.0f / 9, slopes[2][i], multiply(-0.125f, slopes[3][i]))));
-    const float error = multiply(h, difference < 0.0f ? -difference : difference);
-    const float tolerated = i == kVoltage ? 0x1p-6f : i == kCalcium ? 1e-10f : 0x1p-12f;
-    const float ratio = divide(error, tolerated);
-    worst = ratio > worst ? ratio : worst;
-  }
-  if (worst > 1.0f && h > kMyocyteShortestStep) {
-    live.step = multiply(0.5f, h);
-    return true;
-  }
-  live.time = h < left ? add(live.time, h) : end;
-  for (int i = 0; i < kMyocyteStates; ++i) live.state[i] = next[i];
-  if (worst < 0.1f && live.step < kMyocyteLongestStep) live.step = multiply(2.0f, live.step);
-  return true;
-}
-
-__device__ Live at_rest(const MyocyteCell& cell) {
-  Live live{.time = 0, .step = 0x1p-6f, .steps = 0};
-  live.state[kVoltage] = cell.voltage;
-  live.state[kCalcium] = 2e-7f;
-  for (int gate = 0; gate < kMyocyteGates; ++gate) live.state[kFirstGate + gate] = kMyocyteRestingGates[gate];
-  return live;
-}
 
 __device__ void write(float* out, const Live& live, unsigned i, unsigned count) {
   for (unsigned k = 0; k < kMyocyteStates; ++k) out[k * count + i] = live.state[k];
@@ -95,9 +41,9 @@ __device__ void write(float* out, const Live& live, unsigned i, unsigned count) 
 __global__ void plain(const MyocyteCell* __restrict__ cells, float* out, float end, unsigned count) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  Live live = at_rest(cells[i]);
-  while (advance(cells[i], end, live)) {
-  }
+  Live live;
+  myocyte_at_rest(cells[i], live);
+  while (live.time < end) myocyte_step(cells[i], end, live);
   write(out, live, i, count);
 }
 
@@ -106,14 +52,17 @@ __global__ void resumable(const MyocyteCell* __restrict__ cells, float* out, flo
                           const Resumable how, bool comes_back) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  Live live = comes_back ? how.saved[i] : at_rest(cells[i]);
+  Live live;
+  if (comes_back)
+    live = how.saved[i];
+  else
+    myocyte_at_rest(cells[i], live);
   bool left = false;
-  for (unsigned n = how.every; advance(cells[i], end, live);) {
+  for (unsigned n = how.every; live.time < end && !left;) {
+    myocyte_step(cells[i], end, live);
     if (--n != 0) continue;
     n = how.every;
-    if (*how.leave == 0) continue;
-    left = true;
-    break;
+    left = *how.leave != 0;
   }
   how.saved[i] = live;
   if (!left) write(out, live, i, count);

@@ -87,55 +87,70 @@ BENCH_CALLED void myocyte_slopes(const MyocyteCell& cell, float time, const floa
   slopes[kCalcium] = multiply_add(-1e-7f, slow, multiply(0.07f, subtract(1e-7f, state[kCalcium])));
 }
 
-/// Follows a cell up to `end`, from rest. Returns the number of steps, those taken again included.
-BENCH_BOTH unsigned simulate_myocyte(const MyocyteCell& cell, float end, float* state) {
+/// How far a cell was followed.
+struct MyocyteProgress {
+  float state[kMyocyteStates];
+  float time, step;
+  unsigned steps;  ///< those taken again included
+};
+
+BENCH_BOTH void myocyte_at_rest(const MyocyteCell& cell, MyocyteProgress& at) {
+  at.state[kVoltage] = cell.voltage;
+  at.state[kCalcium] = 2e-7f;
+  for (int gate = 0; gate < kMyocyteGates; ++gate) at.state[kFirstGate + gate] = kMyocyteRestingGates[gate];
+  at.time = 0.0f;
+  at.step = 0x1p-6f;
+  at.steps = 0;
+}
+
+/// Takes a step, if the cell is not at `end` yet.
+BENCH_BOTH void myocyte_step(const MyocyteCell& cell, float end, MyocyteProgress& at) {
   float slopes[4][kMyocyteStates];
   float next[kMyocyteStates];
-  state[kVoltage] = cell.voltage;
-  state[kCalcium] = 2e-7f;
-  for (int gate = 0; gate < kMyocyteGates; ++gate) state[kFirstGate + gate] = kMyocyteRestingGates[gate];
-
-  float time = 0.0f;
-  float step = 0x1p-6f;
-  unsigned steps = 0;
-  while (time < end) {
-    ++steps;
-    const float left = subtract(end, time);
-    const float h = step < left ? step : left;
-    for (int stage = 0; stage < 4; ++stage) {
-      for (int i = 0; i < kMyocyteStates; ++i) {
-        float slope = 0.0f;
-        if (stage == 1) slope = multiply(0.5f, slopes[0][i]);
-        if (stage == 2) slope = multiply(0.75f, slopes[1][i]);
-        if (stage == 3) {
-          slope = multiply_add(2.0f / 9, slopes[0][i],
-                               multiply_add(1.0f / 3, slopes[1][i], multiply(4.0f / 9, slopes[2][i])));
-        }
-        next[i] = multiply_add(h, slope, state[i]);
-      }
-      const float part = stage == 0 ? 0.0f : stage == 1 ? 0.5f : stage == 2 ? 0.75f : 1.0f;
-      myocyte_slopes(cell, multiply_add(part, h, time), next, slopes[stage]);
-    }
-    // The greatest error of a state, compared with what is tolerated.
-    float worst = 0.0f;
+  ++at.steps;
+  const float left = subtract(end, at.time);
+  const float h = at.step < left ? at.step : left;
+  for (int stage = 0; stage < 4; ++stage) {
     for (int i = 0; i < kMyocyteStates; ++i) {
-      const float difference = multiply_add(
-          -5.0f / 72, slopes[0][i],
-          multiply_add(1.0f / 12, slopes[1][i], multiply_add(1.0f / 9, slopes[2][i], multiply(-0.125f, slopes[3][i]))));
-      const float error = multiply(h, difference < 0.0f ? -difference : difference);
-      const float tolerated = i == kVoltage ? 0x1p-6f : i == kCalcium ? 1e-10f : 0x1p-12f;
-      const float ratio = divide(error, tolerated);
-      worst = ratio > worst ? ratio : worst;
+      float slope = 0.0f;
+      if (stage == 1) slope = multiply(0.5f, slopes[0][i]);
+      if (stage == 2) slope = multiply(0.75f, slopes[1][i]);
+      if (stage == 3) {
+        slope = multiply_add(2.0f / 9, slopes[0][i],
+                             multiply_add(1.0f / 3, slopes[1][i], multiply(4.0f / 9, slopes[2][i])));
+      }
+      next[i] = multiply_add(h, slope, at.state[i]);
     }
-    if (worst > 1.0f && h > kMyocyteShortestStep) {
-      step = multiply(0.5f, h);
-      continue;
-    }
-    time = h < left ? add(time, h) : end;
-    for (int i = 0; i < kMyocyteStates; ++i) state[i] = next[i];
-    if (worst < 0.1f && step < kMyocyteLongestStep) step = multiply(2.0f, step);
+    const float part = stage == 0 ? 0.0f : stage == 1 ? 0.5f : stage == 2 ? 0.75f : 1.0f;
+    myocyte_slopes(cell, multiply_add(part, h, at.time), next, slopes[stage]);
   }
-  return steps;
+  // The greatest error of a state, compared with what is tolerated.
+  float worst = 0.0f;
+  for (int i = 0; i < kMyocyteStates; ++i) {
+    const float difference = multiply_add(
+        -5.0f / 72, slopes[0][i],
+        multiply_add(1.0f / 12, slopes[1][i], multiply_add(1.0f / 9, slopes[2][i], multiply(-0.125f, slopes[3][i]))));
+    const float error = multiply(h, difference < 0.0f ? -difference : difference);
+    const float tolerated = i == kVoltage ? 0x1p-6f : i == kCalcium ? 1e-10f : 0x1p-12f;
+    const float ratio = divide(error, tolerated);
+    worst = ratio > worst ? ratio : worst;
+  }
+  if (worst > 1.0f && h > kMyocyteShortestStep) {
+    at.step = multiply(0.5f, h);
+    return;
+  }
+  at.time = h < left ? add(at.time, h) : end;
+  for (int i = 0; i < kMyocyteStates; ++i) at.state[i] = next[i];
+  if (worst < 0.1f && at.step < kMyocyteLongestStep) at.step = multiply(2.0f, at.step);
+}
+
+/// Follows a cell up to `end`, from rest. Returns the number of steps.
+BENCH_BOTH unsigned simulate_myocyte(const MyocyteCell& cell, float end, float* state) {
+  MyocyteProgress at;
+  myocyte_at_rest(cell, at);
+  while (at.time < end) myocyte_step(cell, end, at);
+  for (int i = 0; i < kMyocyteStates; ++i) state[i] = at.state[i];
+  return at.steps;
 }
 
 }  // namespace gpuctl::bench
