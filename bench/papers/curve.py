@@ -10,7 +10,7 @@ import subprocess
 from ..lab.lab import ALWAYS_REWRITTEN
 from ..steps.overhead import plain_and_rewritten
 from ..steps.storms import REHEARSAL, storm
-from .factors import BY_TIME, chunk_of, percent
+from .factors import BY_TIME, chunk_of, percent, size_of
 from .kernels import FLEP
 
 KERNELS = ("VA", "NN", "SPMV", "MM")  # of one launch, with block-tasks of 1 to 60 us
@@ -18,58 +18,35 @@ CHUNKS = (BY_TIME, 1, 2, 5, 20, 100)
 EVICTIONS, STORM_S = 400, 4
 
 
-def point(lab, number, measure):
-    """What `measure` finds with chunks of so many block-tasks, or None; and what failed."""
-    try:
-        with lab.environment(**chunk_of(number)):
-            return measure(), ""
-    except (RuntimeError, subprocess.SubprocessError) as error:  # of one point, which should not hide the others
-        return None, str(error)[:120]
+def points(lab, chunks, measure):
+    """By kernel and block-tasks of a chunk: what `measure` finds for the kernel, or None; and what failed."""
+    found = {}
+    for name in KERNELS:
+        if lab.options.rehearse and FLEP[name] not in REHEARSAL:
+            continue
+        for number in chunks:
+            try:
+                with lab.environment(**chunk_of(number)):
+                    found[name, number] = measure(lab, FLEP[name]), ""
+            except (RuntimeError, subprocess.SubprocessError) as error:  # of one, which should not hide the others
+                found[name, number] = None, str(error)[:120]
+    return found
 
 
-def size_of(lab, kernel):
-    return REHEARSAL[kernel] if lab.options.rehearse else ("--size", "large")
+def overhead(lab, kernel):
+    """GPU time over that of the original."""
+    return plain_and_rewritten(lab, (kernel, *size_of(lab, kernel), "--depth", 4))[1]
 
 
-def overheads(lab, chunks):
-    """GPU time over that of the original, by kernel and block-tasks of a chunk, as point() has it."""
-    with lab.gpuctld(config=ALWAYS_REWRITTEN), lab.company():
-        lab.gpuctl("create-slice", "s")
-        return {
-            (name, number): point(
-                lab,
-                number,
-                lambda kernel=kernel: plain_and_rewritten(lab, (kernel, *size_of(lab, kernel), "--depth", 4))[1],
-            )
-            for name, kernel in kernels(lab)
-            for number in chunks
-        }
-
-
-def delays(lab, chunks):
-    """Likewise the slice's usage after a storm."""
-
-    def stormed(kernel):
-        arguments = (kernel, *size_of(lab, kernel), "--depth", 2, "--seconds", 40, "--check", "last")
-        program = lab.start_bench("s", *arguments)
-        program.wait_launching()
-        usage = storm(lab, program, lab.size(EVICTIONS, 3), STORM_S)
-        wrong = program.report()["mismatches"]
-        if wrong or not usage["evictions"]:
-            raise RuntimeError(f"{wrong} WRONG, {usage['evictions']} evictions")
-        return usage
-
-    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
-        lab.gpuctl("create-slice", "s")
-        return {
-            (name, number): point(lab, number, lambda kernel=kernel: stormed(kernel))
-            for name, kernel in kernels(lab)
-            for number in chunks
-        }
-
-
-def kernels(lab):
-    return [(name, FLEP[name]) for name in KERNELS if not lab.options.rehearse or FLEP[name] in REHEARSAL]
+def stormed(lab, kernel):
+    """The slice's usage after a storm."""
+    program = lab.start_bench("s", kernel, *size_of(lab, kernel), "--depth", 2, "--seconds", 40, "--check", "last")
+    program.wait_launching()
+    usage = storm(lab, program, lab.size(EVICTIONS, 3), STORM_S)
+    wrong = program.report()["mismatches"]
+    if wrong or not usage["evictions"]:
+        raise RuntimeError(f"{wrong} WRONG, {usage['evictions']} evictions")
+    return usage
 
 
 def rows(ratios, usages):
@@ -87,15 +64,23 @@ def rows(ratios, usages):
         yield (f"{name}, chunks {chunk}: overhead; left after", "", f"{cost}; {left}")
 
 
-def step_curve(lab):
-    """The preemption curve: overhead against the delay of an eviction, by the length of a chunk."""
-    chunks = lab.size(CHUNKS, (BY_TIME, 1))
-    ratios, usages = overheads(lab, chunks), delays(lab, chunks)
+def compare(lab, chunks):
+    with lab.gpuctld(config=ALWAYS_REWRITTEN), lab.company():
+        lab.gpuctl("create-slice", "s")
+        ratios = points(lab, chunks, overhead)
+    with lab.gpuctld("--evict-storm", lab.size(200, 3000), config=ALWAYS_REWRITTEN):
+        lab.gpuctl("create-slice", "s")
+        usages = points(lab, chunks, stormed)
     for at in ratios:
         lab.record(kernel=at[0], chunk=at[1], ratio=ratios[at][0], usage=usages[at][0])
     yield from rows(ratios, usages)
 
 
+def step_curve(lab):
+    """The preemption curve: overhead against the delay of an eviction, by the length of a chunk."""
+    yield from compare(lab, lab.size(CHUNKS, (BY_TIME, 1)))
+
+
 def step_curve_by_time(lab):
     """One point of each kernel, for builds with another kPollEveryNs."""
-    yield from rows(overheads(lab, (BY_TIME,)), delays(lab, (BY_TIME,)))
+    yield from compare(lab, (BY_TIME,))

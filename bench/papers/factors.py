@@ -71,13 +71,17 @@ def chunk_of(factor):
     return {"GPUSLICE_CHUNK": str(factor)} if factor != BY_TIME else {}
 
 
+def size_of(lab, kernel):
+    """Options of gpuslice-bench."""
+    return REHEARSAL[kernel] if lab.options.rehearse else ("--size", "large")
+
+
 def measure(lab, kernels, factors):
     """Yields (kernel's name, ratios by factor, what failed)."""
     began = time.monotonic()
     for name, kernel in kernels.items():
         if lab.options.rehearse and kernel not in REHEARSAL:
             continue
-        size = REHEARSAL[kernel] if lab.options.rehearse else ("--size", "large")
         ratios, failed = {}, ""
         for factor in factors:
             if time.monotonic() - began > BEGIN_NOTHING_AFTER_S:
@@ -85,7 +89,7 @@ def measure(lab, kernels, factors):
                 break
             try:
                 with lab.environment(**chunk_of(factor)):
-                    _, ratios[factor], _ = plain_and_rewritten(lab, (kernel, *size, "--depth", 4))
+                    _, ratios[factor], _ = plain_and_rewritten(lab, (kernel, *size_of(lab, kernel), "--depth", 4))
             except (RuntimeError, subprocess.SubprocessError) as error:  # of one, which should not hide the others
                 failed = str(error)[:120]
         lab.record(kernel=kernel, ratios=ratios)

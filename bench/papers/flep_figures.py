@@ -28,7 +28,7 @@ TRIVIAL = {
     "SPMV": ((16_001, 100), (101, 20)),
     "VA": ((32_011,), (1_011,)),
 }
-TRIVIAL_MS = 0.1  # more than they take
+TRIVIAL_MS = 0.1  # that they have when they run alone, before the next one comes
 REPETITIONS = 3
 # Of Figures 15 and 16: a run of three lasts a quarter of a second, and one late program decides its row.
 SPATIAL_REPETITIONS = 21

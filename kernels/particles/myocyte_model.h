@@ -103,7 +103,7 @@ BENCH_BOTH void myocyte_at_rest(const MyocyteCell& cell, MyocyteProgress& at) {
   at.steps = 0;
 }
 
-/// Takes a step, if the cell is not at `end` yet.
+/// Takes a step of a cell that is not at `end` yet.
 BENCH_BOTH void myocyte_step(const MyocyteCell& cell, float end, MyocyteProgress& at) {
   float slopes[4][kMyocyteStates];
   float next[kMyocyteStates];
